@@ -1,0 +1,1 @@
+"""Benchmarks of jiyi against the recipes it grew out of. See README.md; nothing here is installed."""

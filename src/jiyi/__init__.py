@@ -1,0 +1,26 @@
+"""jiyi (记忆): long-term, cross-session memory for AI agents."""
+
+from jiyi.assembly import open_memory
+from jiyi.domain.memory import Category, Language, Memory, Message, Role, Source, Status
+from jiyi.domain.scope import Scope
+from jiyi.errors import JiyiError
+from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.settings import Settings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Category",
+    "JiyiError",
+    "Language",
+    "Memory",
+    "MemoryLayer",
+    "Message",
+    "Role",
+    "Scope",
+    "ScopedMemory",
+    "Settings",
+    "Source",
+    "Status",
+    "open_memory",
+]

@@ -1,0 +1,172 @@
+"""The nouns of SPEC §1: message, evidence, triple, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+
+from jiyi.errors import NotFound
+
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
+class Role(StrEnum):
+    """Who speaks. `other` is another person in the room, whose words are hearsay about the user."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+    OTHER = "other"
+
+
+class Category(StrEnum):
+    PROFILE = "profile"
+    PREFERENCE = "preference"
+    GOAL = "goal"
+    PROJECT = "project"
+    TASK = "task"
+    EVENT = "event"
+    RELATIONSHIP = "relationship"
+    RULE = "rule"
+    GENERAL = "general"
+
+
+class Source(StrEnum):
+    """Where a memory comes from; decides its first confidence and its decay (SPEC B1)."""
+
+    DECLARED = "declared"
+    INFERRED = "inferred"
+    VERIFIED = "verified"
+    IMPORTED = "imported"
+    TOOL = "tool"
+
+
+class Status(StrEnum):
+    """`ended`: was true until `valid_to`. `retracted`: was a mistake and never true."""
+
+    LIVE = "live"
+    ENDED = "ended"
+    RETRACTED = "retracted"
+
+
+class Language(StrEnum):
+    ZH = "zh"
+    EN = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A turn as the host hands it over, checked, before it has a number of ours."""
+
+    id: str
+    session: str
+    role: Role
+    text: str
+    at: datetime
+    name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A stored turn: immutable evidence. Only forgetting may empty its text.
+
+    `seq` counts from 1 inside the scope and shows as `h17`; `id` is the caller's own.
+    """
+
+    seq: int
+    id: str
+    session: str
+    role: Role
+    text: str
+    at: datetime
+    name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Evidence:
+    """The span `[start, end)` of a message's text that a memory rests on."""
+
+    message: int
+    start: int
+    end: int
+    at: datetime
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """subject – relation – object. `negated` states that it does not hold (不再用 X)."""
+
+    subject: str
+    relation: str
+    object: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One distilled statement about the scope's world.
+
+    `key` is `subject|relation` for a memory with a triple and empty otherwise; `value` is the
+    folded object (or the folded text), for comparing. Confidence is not stored: it follows from
+    `source`, `start` and the time since `affirmed_at` (SPEC B1). `valid_from`/`valid_to` say when
+    it was true, `learnt_at`/`retired_at` when we believed it (SPEC B6). `changed_at` is the last
+    time the user said outright that things changed *to* this value (SPEC B3).
+    """
+
+    seq: int
+    text: str
+    category: Category
+    importance: int
+    source: Source
+    start: float
+    affirmed_at: datetime
+    valid_from: datetime
+    learnt_at: datetime
+    value: str
+    key: str = ""
+    triple: Triple | None = None
+    valid_to: datetime | None = None
+    retired_at: datetime | None = None
+    changed_at: datetime | None = None
+    status: Status = Status.LIVE
+    successor: int | None = None
+    evidence: tuple[Evidence, ...] = ()
+    keywords: tuple[str, ...] = ()
+    kept: bool = False
+    language: Language = Language.ZH
+
+    @property
+    def id(self) -> str:
+        return memory_id(self.seq)
+
+
+def memory_id(seq: int) -> str:
+    return f"m{seq}"
+
+
+def message_handle(seq: int) -> str:
+    return f"h{seq}"
+
+
+def plan_id(seq: int) -> str:
+    return f"p{seq}"
+
+
+def parse_id(text: object, prefix: str) -> int:
+    """The number in a short id: `parse_id("m42", "m") == 42`.
+
+    Raises:
+        NotFound: not an id of that kind, so it names nothing in any scope.
+    """
+    if isinstance(text, str) and text[:1] == prefix and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
+        return int(text[1:])
+    kind = {"m": "memory", "h": "history message", "p": "plan"}.get(prefix, "item")
+    raise NotFound(f"no {kind} {text!r} here: {kind} ids look like {prefix}42")

@@ -1,0 +1,69 @@
+"""What comes first: relevance, then a bounded say for importance, confidence, recency and heat (SPEC R1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class RankingPolicy:
+    """Weights of the rescoring. Together the side signals stay below one clear step of relevance,
+    so popular or recent items cannot feed on themselves."""
+
+    importance: float = 0.04  # per step above or below 3
+    confidence: float = 0.20  # share of the score that confidence scales
+    recency: float = 0.04
+    recency_half_life: timedelta = timedelta(days=60)
+    heat: float = 0.04
+    heat_saturation: float = 8.0  # visits at which heat has half its say
+    phrase: float = 0.15  # the whole question, or its longest run, stands in the text
+    message: float = 0.85  # history speaks a little quieter than what was distilled from it
+    # A hit must cover this share of the question's information, or it counts as chance.
+    min_coverage: float = 0.15
+
+
+def inverse_frequency(documents: int, holding: int) -> float:
+    """BM25's inverse document frequency: how much a term tells apart inside one scope."""
+    return math.log(1 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+def relevance(score: float, best: float, coverage: float) -> float:
+    """In [0, 1]: half how well it does against the best hit, half how much of the question it covers.
+
+    The first orders; the second is absolute, so that a poor best hit stays visibly poor.
+    """
+    return 0.5 * (score / best if best > 0 else 0.0) + 0.5 * coverage
+
+
+def rescore(
+    relevance: float,
+    *,
+    now: datetime,
+    at: datetime,
+    policy: RankingPolicy,
+    importance: int = 3,
+    confidence: float = 1.0,
+    heat: float = 0.0,
+    phrase: bool = False,
+    message: bool = False,
+) -> float:
+    """The final score, quantised so that every engine returns the same order.
+
+    Args:
+        relevance: in [0, 1].
+        at: when the item was last stated or said.
+        importance: 1–5.
+        heat: decayed visits, 0 or more.
+    """
+    score = relevance * (1 - policy.confidence + policy.confidence * confidence)
+    score += policy.importance * (importance - 3)
+    age = max(now - at, timedelta(0))
+    score += policy.recency * 0.5 ** (age / policy.recency_half_life)
+    score += policy.heat * heat / (heat + policy.heat_saturation)
+    if phrase:
+        score += policy.phrase
+    if message:
+        score *= policy.message
+    return float(round(max(score, 0.0), 4))

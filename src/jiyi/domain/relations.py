@@ -1,0 +1,156 @@
+"""The relation vocabulary: what can be said about whom, as data (SPEC B5, C6).
+
+The vocabulary file (`vocabulary/relations.toml`) is read by assembly and parsed here. Adding a relation
+means adding a table to that file; nothing in the code names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jiyi.domain.memory import Category, Language
+from jiyi.errors import SettingsError
+
+# Subjects that are not named in the text: the user, and the user's own side (我们公司, our team).
+USER = "@user"
+COMPANY = "@company"
+SUBJECT_NAMES: Mapping[Language, Mapping[str, str]] = {
+    Language.ZH: {USER: "用户", COMPANY: "贵司"},
+    Language.EN: {USER: "User", COMPANY: "User's company"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """Wordings of one thing in both languages."""
+
+    zh: tuple[str, ...] = ()
+    en: tuple[str, ...] = ()
+
+    def of(self, language: Language) -> tuple[str, ...]:
+        return self.zh if language is Language.ZH else self.en
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return self.zh + self.en
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One relation.
+
+    `names` are the nouns that ask for or state it (数据库, database): they also find the fact by alias.
+    `verbs` are phrases that state it (喜欢, allergic to). `says` renders the memory text from
+    `{subject}` and `{object}`; without it the line is "name: object". `single` relations hold one value
+    at a time. `subject` is whose it is when the text does not say. `antonym` names a relation that cannot
+    hold for the same object; `inverse` the relation read from the object's side.
+    """
+
+    name: str
+    category: Category
+    single: bool
+    subject: str
+    names: Phrases = Phrases()
+    verbs: Phrases = Phrases()
+    says: Mapping[Language, str] = field(default_factory=dict)
+    importance: int = 3
+    object_type: str = "text"
+    inverse: str | None = None
+    antonym: str | None = None
+
+    def label(self, language: Language) -> str:
+        """The relation's everyday name, for a line of the profile."""
+        for names in (self.names.of(language), self.names.all, self.verbs.all):
+            if names:
+                return names[0]
+        return self.name
+
+
+def fact_key(subject: str, relation: str) -> str:
+    """What a keyed fact is found by: one subject, one relation."""
+    return f"{subject}|{relation}"
+
+
+class Vocabulary:
+    """All relations by name, and their aliases."""
+
+    __slots__ = ("_relations",)
+
+    def __init__(self, relations: Iterable[Relation]) -> None:
+        self._relations = {r.name: r for r in relations}
+        for relation in self._relations.values():
+            for other in (relation.antonym, relation.inverse):
+                if other is not None and other not in self._relations:
+                    raise SettingsError(f"relation {relation.name} names {other}, which the vocabulary does not hold")
+
+    def __iter__(self) -> Iterator[Relation]:
+        return iter(self._relations.values())
+
+    def __len__(self) -> int:
+        return len(self._relations)
+
+    def get(self, name: str) -> Relation | None:
+        return self._relations.get(name)
+
+
+def parse_vocabulary(data: Mapping[str, Any]) -> Vocabulary:
+    """Read `[RELATION_NAME]` tables of a parsed TOML file.
+
+    Raises:
+        SettingsError: a table lacks a field or holds a wrong one; names the table and the field.
+    """
+    return Vocabulary(_relation(name, table) for name, table in data.items())
+
+
+def _relation(name: str, table: Any) -> Relation:
+    if not isinstance(table, Mapping):
+        raise SettingsError(f"relation {name}: expected a table [{name}]")
+    unknown = set(table) - {
+        "category", "single", "subject", "names", "verbs", "says", "importance", "object", "inverse", "antonym",
+    }  # fmt: skip
+    if unknown:
+        raise SettingsError(f"relation {name}: unknown field {', '.join(sorted(unknown))}")
+    try:
+        relation = Relation(
+            name=name,
+            category=Category(table["category"]),
+            single=bool(table["single"]),
+            subject={"user": USER, "company": COMPANY}[table["subject"]],
+            names=_phrases(table.get("names", {})),
+            verbs=_phrases(table.get("verbs", {})),
+            says={Language(k): str(v) for k, v in table.get("says", {}).items()},
+            importance=int(table.get("importance", 3)),
+            object_type=str(table.get("object", "text")),
+            inverse=table.get("inverse"),
+            antonym=table.get("antonym"),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SettingsError(f"relation {name}: missing or wrong value {error}") from error
+    if not (relation.names.all or relation.verbs.all):
+        raise SettingsError(f"relation {name}: needs names or verbs, in zh or en")
+    if any("{object}" not in template for template in relation.says.values()):
+        raise SettingsError(f"relation {name}: says needs {{object}}")
+    return relation
+
+
+def _phrases(table: Mapping[str, Sequence[str]]) -> Phrases:
+    return Phrases(tuple(table.get("zh", ())), tuple(table.get("en", ())))
+
+
+def render(relation: Relation, subject: str, value: str, language: Language, *, negated: bool = False) -> str:
+    """The memory's text, in the language it was said in: 数据库：PostgreSQL · User likes tea."""
+    names = SUBJECT_NAMES[language]
+    who = names.get(subject, subject)
+    template = relation.says.get(language)
+    if template is not None:
+        text = template.format(subject=who, object=value)
+    else:
+        colon = "：" if language is Language.ZH else ": "
+        label = relation.label(language)
+        owner = "" if subject == relation.subject else (f"{who}的" if language is Language.ZH else f"{who}'s ")
+        text = f"{owner}{label}{colon}{value}"
+    if negated:
+        text = f"不再成立：{text}" if language is Language.ZH else f"No longer true: {text}"
+    return text

@@ -1,0 +1,118 @@
+"""Every error jiyi raises on purpose, in one tree. The message says what to do next.
+
+    JiyiError
+    ├── InputError (also ValueError)   the caller's data is not acceptable; nothing was stored
+    │   ├── InstantWithoutZone         a date-time without a time zone
+    │   ├── TooLarge                   text, batch or query above a documented limit
+    │   ├── ConflictingMessage         a known message id came back with another text
+    │   └── UnreadableFile             an import file is broken; names file, line and reason
+    ├── NotFound (also LookupError)    an id that this scope does not hold
+    ├── PlanRefused                    the gateway will not apply this plan as it stands
+    ├── StoreError                     the database cannot serve the call
+    │   ├── StoreClosed                used after close()
+    │   ├── StoreBusy                  another process held the write lock for too long
+    │   ├── StoreCorrupt               a check failed; names the repair
+    │   ├── SegmenterMismatch          the index was built with another segmenter; names `jiyi reindex`
+    │   └── MigrationError             an unknown, edited or failing migration
+    ├── SettingsError (also ValueError)    a setting that cannot be used
+    └── MissingExtra (also ImportError)    an optional dependency is not installed; names the extra
+
+Errors know nothing of HTTP or of exit codes: each surface holds its own table.
+"""
+
+from __future__ import annotations
+
+
+class JiyiError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class InputError(JiyiError, ValueError):
+    """The caller's data is not acceptable; nothing was stored."""
+
+
+class InstantWithoutZone(InputError):
+    """A date-time came without a time zone, so the moment it names is unknown."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__(
+            f"{value!r} has no time zone: write it as 2026-03-01T09:00:00+08:00"
+        )
+
+
+class TooLarge(InputError):
+    """Something is above a documented limit."""
+
+    def __init__(self, what: str, size: int, limit: int) -> None:
+        super().__init__(
+            f"{what} is {size:,} long, the limit is {limit:,}: split it, or raise the limit in the settings"
+        )
+        self.size = size
+        self.limit = limit
+
+
+class ConflictingMessage(InputError):
+    """A message id that is already known came back with another text (SPEC C1)."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(
+            f"message {message_id!r} is already stored with another text: messages never change, use a new id"
+        )
+        self.message_id = message_id
+
+
+class UnreadableFile(InputError):
+    """An import file is broken. Nothing of it was imported."""
+
+    def __init__(self, path: object, reason: str, line: int | None = None) -> None:
+        where = f"{path}, line {line}" if line is not None else f"{path}"
+        super().__init__(f"{where}: {reason}. Nothing was imported")
+        self.path = str(path)
+        self.line = line
+        self.reason = reason
+
+
+class NotFound(JiyiError, LookupError):
+    """An id that this scope does not hold."""
+
+
+class PlanRefused(JiyiError):
+    """The gateway will not apply this plan as it stands (SPEC W1, W2)."""
+
+
+class StoreError(JiyiError):
+    """The database cannot serve the call."""
+
+
+class StoreClosed(StoreError):
+    """The store was used after close()."""
+
+    def __init__(self) -> None:
+        super().__init__("this memory is closed: open it again with open_memory(...)")
+
+
+class StoreBusy(StoreError):
+    """Another process held the write lock for longer than we wait."""
+
+
+class StoreCorrupt(StoreError):
+    """A check of the database failed."""
+
+
+class SegmenterMismatch(StoreError):
+    """The text index was built with another segmenter or dictionary (SPEC O1)."""
+
+
+class MigrationError(StoreError):
+    """The schema is unknown, was edited after release, or could not be brought up to date."""
+
+
+class SettingsError(JiyiError, ValueError):
+    """A setting that cannot be used."""
+
+
+class MissingExtra(JiyiError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} is not installed: pip install 'jiyi[{extra}]'")

@@ -1,0 +1,103 @@
+"""Cut a message into sentences and clauses without losing a character's place (SPEC C6).
+
+Everything works on a *shadow* of the text: same length, full-width and traditional characters folded, quoted text and
+code blanked out. So a position in the shadow is a position in the message, and evidence spans are exact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from unicodedata import normalize
+
+from jiyi.pipelines.grammar import Grammar, compiled
+
+# Stands for each character of quoted text and code: it can be inside a value, but states nothing.
+MASK = "\ufffc"
+# Longer runs without punctuation are pasted data, not talk.
+MAX_CLAUSE = 240
+
+_MASKED = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]+`|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』|\"[^\"\n]*\"|(?m:^[ \t]*>.*$)|\*[^*\n]{1,80}\*|https?://[^\s,，。）)]+",
+    re.DOTALL,
+)
+_END = re.compile(
+    r"[。!?;\n\u2026]+|(?<!\bmr)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\bvs)(?<!\bmrs)(?<!e\.g)(?<!i\.e)\.+(?=\s|$|[\u4e00-\u9fff])", re.I
+)
+_COMMA = re.compile(r"(?<!\d),|,(?!\d)|\s+[-\u2013\u2014]+\s+|\u2014+|[()]|~+")
+_ITEM = r"(?!(?:i|we|my|our|it|he|she|they|but|so|which|because|and|though)\b)[\w'&-]+(?: [\w'&-]+){0,2}"
+_LIST_TAIL = re.compile(rf"\s*(?:{_ITEM},\s*)*(?:{_ITEM},?\s+)?(?:and|or|&)\s+{_ITEM}\s*$", re.I)
+_APOSTROPHES = str.maketrans("’‘`´", "''''")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """`asked`: it ends with a question mark."""
+
+    start: int
+    end: int
+    asked: bool
+
+
+def shadow_of(text: str, fold_character: Callable[[str], str]) -> str:
+    """The text with the same length, ready for matching."""
+    folded = "".join(c if c < "\x80" else fold_character(c) for c in text)
+    return _MASKED.sub(lambda m: MASK * len(m.group()), folded).translate(_APOSTROPHES)
+
+
+def fold_character(character: str, fold: Callable[[str], str]) -> str:
+    """A character's plain form where that is one character; its case is kept, since names are known by it."""
+    plain = normalize("NFKC", character)
+    if len(plain) != 1:
+        return character
+    folded = fold(plain)
+    return folded if len(folded) == 1 and folded != plain.lower() else plain
+
+
+def sentences(shadow: str) -> Iterator[Sentence]:
+    """The sentences of a shadow, in order; none is empty."""
+    start = 0
+    for match in _END.finditer(shadow):
+        if shadow[start : match.start()].strip():
+            yield Sentence(start, match.start(), "?" in match.group())
+        start = match.end()
+    if shadow[start:].strip():
+        yield Sentence(start, len(shadow), False)
+
+
+def clauses(shadow: str, start: int, end: int, grammar: Grammar) -> list[Clause]:
+    """The clauses of a stretch of a sentence: cut at commas and before words like 但是 and "and I"."""
+    cuts: list[tuple[int, int]] = []
+    for match in _COMMA.finditer(shadow, start, end):
+        if match.group() == "," and _LIST_TAIL.match(shadow, match.end(), end):
+            break
+        cuts.append(match.span())
+    cuts += [m.span() for m in compiled(grammar.joint).finditer(shadow, start, end)]
+    found, at = [], start
+    for left, right in sorted(cuts):
+        if left >= at:
+            found.append(Clause(at, left))
+            at = right
+    found.append(Clause(at, end))
+    return [c for c in (trimmed(shadow, c.start, c.end) for c in found) if 0 < c.end - c.start <= MAX_CLAUSE]
+
+
+_OUTSIDE = " \t\r\n,.:;!、~*#•·|-"
+
+
+def trimmed(shadow: str, start: int, end: int) -> Clause:
+    """Without the blanks and marks around it. A leading dot stays when a name follows (.env)."""
+    while start < end and shadow[start] in _OUTSIDE:
+        if shadow[start] == "." and start + 1 < end and shadow[start + 1].isalnum():
+            break
+        start += 1
+    while end > start and shadow[end - 1] in _OUTSIDE:
+        end -= 1
+    return Clause(start, end)

@@ -1,0 +1,64 @@
+"""What a correction says: the right statement in place of a wrong memory (SPEC B3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from jiyi.domain.belief import Mode, Observation
+from jiyi.domain.language import language_of
+from jiyi.domain.memory import Memory, Triple
+from jiyi.domain.relations import Vocabulary, render
+from jiyi.pipelines.distil import Distiller
+
+
+def read_correction(
+    text: str,
+    wrong: Memory,
+    at: datetime,
+    distiller: Distiller,
+    vocabulary: Vocabulary,
+    fold: Callable[[str], str],
+) -> Observation:
+    """The observation that a correction makes.
+
+    A full statement is read as one (我们的数据库是 PostgreSQL); a bare value (PostgreSQL) is the right object of
+    the wrong memory's relation; anything else replaces the text.
+    """
+    read = distiller.declare(text, at=at, session="correct", category=None, importance=None)
+    same_key = next((o for o in read if o.triple is not None and o.key == wrong.key), None)
+    other = next((o for o in read if o.triple is not None), None)
+    if same_key is not None:
+        found = same_key
+    elif other is not None:
+        return replace(other, mode=Mode.CORRECTION)
+    else:
+        found = _as_value(text, wrong, read[0], vocabulary, fold) or read[0]
+    return replace(
+        found,
+        mode=Mode.CORRECTION,
+        category=wrong.category,
+        importance=max(wrong.importance, found.importance),
+        kept=wrong.kept or found.kept,
+    )
+
+
+def _as_value(
+    text: str, wrong: Memory, free: Observation, vocabulary: Vocabulary, fold: Callable[[str], str]
+) -> Observation | None:
+    if wrong.triple is None:
+        return None
+    relation = vocabulary.get(wrong.triple.relation)
+    if relation is None:
+        return None
+    triple = Triple(wrong.triple.subject, wrong.triple.relation, text)
+    language = language_of(text, wrong.language)
+    return replace(
+        free,
+        text=render(relation, triple.subject, text, language),
+        triple=triple,
+        value=fold(text).strip(),
+        keywords=wrong.keywords,
+        language=language,
+    )

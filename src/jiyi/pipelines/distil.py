@@ -1,0 +1,164 @@
+"""Distilling by rules alone: what the user's own words state, as observations with exact evidence (SPEC C6).
+
+A message is cut into sentences and clauses; a clause in which a relation of the vocabulary is named is held against the
+constructions; what fits becomes an observation. Whatever is not fully understood gives nothing: a junk memory does more
+harm than a missing one (SPEC C4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+from functools import lru_cache
+
+from jiyi.domain.belief import Mode, Observation
+from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.language import language_of
+from jiyi.domain.memory import Category, Evidence, Language, Message, Role, Source, Triple
+from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
+from jiyi.errors import SettingsError
+from jiyi.pipelines.clauses import fold_character, shadow_of
+from jiyi.pipelines.grammar import Constructions
+from jiyi.pipelines.reading import Found, Reader
+from jiyi.pipelines.triggers import Triggers
+
+# What the user asks to keep matters at least this much.
+KEPT_IMPORTANCE = 4
+MAX_KEYWORDS = 8
+# A longer message is a document that was pasted, whose "I" is somebody else.
+MAX_TALK = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Distiller:
+    """Reads observations out of a user's messages. Built once; pure, so one may serve all threads.
+
+    Args:
+        vocabulary: the relations that can be stated.
+        constructions: the wordings that state them.
+        fold: the segmenter's folding, so that values compare as recall compares them.
+        policy: where confidence starts.
+
+    Raises:
+        SettingsError: a construction names a relation that the vocabulary does not hold.
+    """
+
+    vocabulary: Vocabulary
+    constructions: Constructions
+    fold: Callable[[str], str]
+    policy: ConfidencePolicy = field(default_factory=ConfidencePolicy)
+    _reader: Reader = field(init=False, repr=False, compare=False)
+    _character: Callable[[str], str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        unknown = {r for r in self.constructions.relations if self.vocabulary.get(r) is None}
+        if unknown:
+            raise SettingsError(
+                f"constructions name relations that the vocabulary does not hold: {', '.join(sorted(unknown))}"
+            )
+        triggers = {
+            language: Triggers(self.vocabulary, language, self.constructions.only_find) for language in Language
+        }
+        object.__setattr__(self, "_reader", Reader(self.vocabulary, self.constructions, self.fold, triggers))
+        object.__setattr__(self, "_character", lru_cache(maxsize=8192)(lambda c: fold_character(c, self.fold)))
+
+    def distil(self, message: Message, *, zone: tzinfo) -> list[Observation]:
+        """What one message states, in the order in which it states it.
+
+        Only the user's own words are read (SPEC C4): any other role gives nothing. `zone` is where the user was.
+        """
+        if message.role is not Role.USER or message.forgotten or len(message.text) > MAX_TALK:
+            return []
+        shadow = shadow_of(message.text, self._character)
+        found = self._reader.read(message.text, shadow)
+        return _distinct(
+            [self._observation(f, message.text, message.at, self._evidence(f, message), None, None) for f in found]
+        )
+
+    def declare(
+        self, text: str, *, at: datetime, session: str, category: Category | None, importance: int | None
+    ) -> list[Observation]:
+        """What a text states that the user asked outright to keep; never empty.
+
+        What the constructions understand becomes keyed facts. A text that they do not explain to its end is kept
+        word for word as well. An explicit category or importance wins over the relation's own. There is no message
+        to cite, so evidence is empty.
+        """
+        found = self._reader.read_declared(text, shadow_of(text, self._character))
+        observations = [self._observation(replace(f, kept=True), text, at, (), category, importance) for f in found]
+        if len(observations) == 1:
+            # One statement: the memory says it in the user's own words.
+            observations = [replace(observations[0], text=text.strip() or text)]
+        return _distinct(observations)
+
+    def _evidence(self, found: Found, message: Message) -> tuple[Evidence, ...]:
+        return (Evidence(message.seq, found.start, found.end, message.at, message.session),)
+
+    def _observation(
+        self,
+        found: Found,
+        text: str,
+        at: datetime,
+        evidence: tuple[Evidence, ...],
+        category: Category | None,
+        importance: int | None,
+    ) -> Observation:
+        source, start = self._belief(found)
+        importance = importance or self._importance(found)
+        if found.relation is None:
+            return Observation(
+                text=found.object, category=category or found.category, importance=importance, source=source,
+                start=start, at=at, value=found.value, evidence=evidence, kept=found.kept, language=found.language,
+            )  # fmt: skip
+        relation, subject = found.relation, found.subject
+        return Observation(
+            text=render(relation, subject, found.object, found.language, negated=found.negated),
+            category=category or _category(relation, subject),
+            importance=importance,
+            source=source,
+            start=start,
+            at=at,
+            value=found.value,
+            triple=Triple(subject, relation.name, found.object, found.negated),
+            mode=found.mode,
+            replaces=found.replaces,
+            replaces_text=found.replaces_text,
+            evidence=evidence,
+            keywords=_keywords(relation),
+            kept=found.kept,
+            language=found.language,
+        )
+
+    def _importance(self, found: Found) -> int:
+        own = found.relation.importance if found.relation is not None else KEPT_IMPORTANCE
+        return max(own, KEPT_IMPORTANCE) if found.kept else own
+
+    def _belief(self, found: Found) -> tuple[Source, float]:
+        if found.hearsay:
+            # SPEC C9: enters as an inference, so that the user's own word about it always wins.
+            return Source.INFERRED, self.policy.hearsay
+        if found.implied:
+            return Source.DECLARED, self.policy.implied_subject
+        return Source.DECLARED, self.policy.start(Source.DECLARED)
+
+
+def _category(relation: Relation, subject: str) -> Category:
+    """Facts about other people are about relationships, whatever they would be about the user."""
+    if subject in (USER, COMPANY) or relation.category not in (Category.PROFILE, Category.PREFERENCE):
+        return relation.category
+    return Category.RELATIONSHIP
+
+
+def _keywords(relation: Relation) -> tuple[str, ...]:
+    """The relation's names, both languages by turns, so that the other language's term finds the memory (SPEC C10)."""
+    half = MAX_KEYWORDS // 2
+    zh, en = relation.names.zh, relation.names.en
+    names = zh[: max(half, MAX_KEYWORDS - len(en))] + en[: max(half, MAX_KEYWORDS - len(zh))]
+    return tuple(dict.fromkeys(names))[:MAX_KEYWORDS]
+
+
+def _distinct(observations: list[Observation]) -> list[Observation]:
+    """The same thing said twice in one message is one observation: the last one, which may correct the first."""
+    latest = {(o.key, o.negated, o.value): o for o in observations}
+    return [o for o in observations if latest[(o.key, o.negated, o.value)] is o]

@@ -1,0 +1,300 @@
+"""The constructions in which people state things, read from data and compiled once (SPEC C6).
+
+`vocabulary/constructions.toml` holds them, Chinese and English side by side. A *form* is written almost as it is
+said: `{verb}` and `{name}` stand for the wordings of a relation, `{subject}`, `{object}`, `{old}` and `{topic}` are what is
+found out, `{adv*}` is any number of words of the list `adv`, `[x]` may be missing, `(a|b)` is a choice. The file's own
+header explains the rest. Nothing here knows a relation or a word of either language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from typing import Any
+from unicodedata import normalize
+
+from jiyi.domain.belief import Mode
+from jiyi.domain.memory import Language
+from jiyi.errors import SettingsError
+
+# A form takes its relation from what was named before it in the message (不对，是 30 万).
+LAST = "@last"
+SUBJECT_CLASSES = ("user", "declared_user", "company", "we", "pronoun", "kin", "name")
+
+_BUILT_IN = {
+    "any": r".{0,40}?",
+    "few": r"[^\s,，、]{0,6}?",
+    "word": r"[^\s,，、]+",
+    "han": r"[\u4e00-\u9fff]",
+    "number": r"(?:\d[\d,.]*|[零〇一二三四五六七八九十百千万两]+)",
+    "capital": r"(?-i:[A-Z])",
+    "open": r"\(",
+    "letters": r"[A-Za-z][A-Za-z0-9'-]*(?<!')",
+    "id": r"[A-Za-z0-9_./\\:~$-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
+}
+_SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?"}
+_WORD = re.compile(r"[a-zA-Z]+")
+_TOKEN = re.compile(r"\{([a-z_0-9]+)(\*?)(?::([a-z_]+))?\}|([\[\]()|])|( +)|([^{}\[\]()| ]+)")
+
+
+@cache
+def compiled(source: str) -> re.Pattern[str]:
+    """The regex of a source. Compiled when first needed: all of them together would delay every start by a second."""
+    return re.compile(source, re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One wording: regexes for what stands before and after the relation's trigger (or for the whole clause).
+
+    `trigger` is "name", "verb", "be" or "" for a form that fixes its `relation`. `typed` forms need an object of a known
+    type (我们预算 50 万 has no verb at all). `also` relations receive the same object. `route` sends an object of a known
+    type to the relation for that type. `across` forms run over two clauses.
+    """
+
+    written: str
+    mode: Mode
+    trigger: str
+    before: str
+    after: str
+    relation: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
+    only: frozenset[str] = frozenset()
+    also: tuple[str, ...] = ()
+    typed: bool = False
+    route: bool = False
+    implied: bool = False
+    across: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Words that change how the rest of the sentence is meant (记错了, 换工作了)."""
+
+    mode: Mode
+    pattern: str
+    only: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Everything about one language. Patterns are regexes for the folded text, not compiled yet."""
+
+    forms: tuple[Form, ...]
+    markers: tuple[Marker, ...]
+    subjects: Mapping[str, str]
+    kin: str
+    kin_says: str
+    patterns: Mapping[str, str]
+    joint: str
+    rewrite: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constructions:
+    """The grammar of both languages, and what objects of each type look like."""
+
+    grammars: Mapping[Language, Grammar]
+    types: Mapping[str, str]
+    vague: Mapping[str, str]
+    routes: Mapping[str, str]
+    who: Mapping[str, frozenset[str]]
+    only_find: frozenset[str]
+    relations: frozenset[str] = field(default=frozenset())
+
+
+# Lists that each language must give, and how their patterns are used.
+_AT_START = ("lead", "head", "glue", "request", "kept", "hearsay", "asks")
+_ANYWHERE = ("message", "sentence", "clause", "question", "rest", "instruction", "todo", "refused", "cut", "reject", "never")
+_AT_END = ("tail", "kept_after", "tag")
+LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")
+
+
+def parse_constructions(data: Mapping[str, Any]) -> Constructions:
+    """Read a parsed constructions file.
+
+    Raises:
+        SettingsError: a table lacks a list, a form names an unknown word, slot or mode, or is not well formed.
+    """
+    try:
+        lists = {Language(code): data[code] for code in ("zh", "en")}
+        types = {**data["types"], **data["members"]}
+        builders = {language: _Builder(language, table, types) for language, table in lists.items()}
+        forms: dict[Language, list[Form]] = {language: [] for language in builders}
+        markers: dict[Language, list[Marker]] = {language: [] for language in builders}
+        for entry in data["construction"]:
+            for language, builder in builders.items():
+                forms[language] += [builder.form(written, entry) for written in entry.get(language, ())]
+        for entry in data["marker"]:
+            for language, builder in builders.items():
+                if entry.get(language):
+                    markers[language].append(builder.marker(entry))
+        anyone = builders[Language.ZH]
+        return Constructions(
+            grammars={k: b.grammar(tuple(forms[k]), tuple(markers[k])) for k, b in builders.items()},
+            types={name: anyone.source(written, f"types.{name}") for name, written in types.items()},
+            vague={name: anyone.source(written, f"vague.{name}") for name, written in data["vague"].items()},
+            who={name: frozenset(classes) for name, classes in data["who"].items()},
+            routes={member: str(data["routes"][member]) for member in data["routes"]},
+            only_find=frozenset(data["only_find"]),
+            relations=frozenset(r for found in forms.values() for f in found for r in _named(f)),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, SettingsError):
+            raise
+        raise SettingsError(f"constructions: missing or wrong value {error}") from error
+
+
+def _named(form: Form) -> Iterable[str]:
+    named = {*form.only, *form.also, form.relation}
+    return named - {"", LAST}
+
+
+class _Builder:
+    """Turns written forms of one language into regexes."""
+
+    def __init__(self, language: Language, table: Mapping[str, Any], types: Mapping[str, Sequence[str]]) -> None:
+        self.language = language
+        self.table = table
+        self.types = types
+        self.words: Mapping[str, Sequence[str]] = table["words"]
+        self.space = r"\s*" if language is Language.ZH else r"\s+"
+        # Who a subject is, is looked up afterwards: the same long lists inside every form would take long to compile.
+        self.anybody = r"[^\s,:]{1,12}?" if language is Language.ZH else r"[^,:]{1,40}?"
+
+    def form(self, written: str, entry: Mapping[str, Any]) -> Form:
+        unknown = set(entry) - {"zh", "en", "mode", "relation", "only", "also", "typed", "route", "implied"}
+        if unknown:
+            raise SettingsError(f"construction {written!r}: unknown field {', '.join(sorted(unknown))}")
+        trigger = re.findall(r"\{(name|verb)\}", written)
+        if len(trigger) > 1 or bool(trigger) == bool(entry.get("relation")):
+            raise SettingsError(f"construction {written!r}: needs one {{name}} or {{verb}}, or else a relation")
+        before, _, after = written.partition(f"{{{trigger[0]}}}") if trigger else (written, "", "")
+        if written.count("{object") != 1 or written.count("{old") > 1:
+            raise SettingsError(f"construction {written!r}: needs {{object}} once, and {{old}} at most once")
+        kind = trigger[0] if trigger else ""
+        # Checked once the object is found: a type spelled out inside every form would take long to compile.
+        types = dict(re.findall(r"\{(object|old):([a-z_]+)\}", written))
+        for missing in set(types.values()) - set(self.types):
+            raise SettingsError(f"construction {written!r}: unknown type {missing!r}")
+        return Form(
+            written=written,
+            mode=Mode(entry.get("mode", "statement")),
+            trigger="be" if kind == "verb" and "{be}" in before else kind,
+            before=_numbered(self.translate(before, written)),
+            after=_numbered(self.translate(after, written)),
+            relation=str(entry.get("relation", "")),
+            types=types,
+            only=frozenset(entry.get("only", ())),
+            also=tuple(entry.get("also", ())),
+            typed=bool(entry.get("typed", False)),
+            route=bool(entry.get("route", False)),
+            implied=bool(entry.get("implied", False)),
+            across="，" in written or ", " in written,
+        )
+
+    def marker(self, entry: Mapping[str, Any]) -> Marker:
+        pattern = self.source(entry[self.language], f"marker {entry[self.language]}")
+        return Marker(Mode(entry["mode"]), pattern, frozenset(entry.get("only", ())))
+
+    def grammar(self, forms: tuple[Form, ...], markers: tuple[Marker, ...]) -> Grammar:
+        table, patterns = self.table, {}
+        for name in LISTS:
+            source = self.source(table[name], f"{self.language}.{name}")
+            if name in ("lead", "head", "glue"):
+                source = rf"(?:{source}[\s,]*)+"
+            elif name == "tail":
+                source = rf"(?:\s*{source})+\s*$"
+            patterns[name] = _numbered(source)
+        return Grammar(
+            forms=forms,
+            markers=markers,
+            subjects={
+                name: self.source(table["subjects"][name], f"{self.language}.subjects.{name}") for name in SUBJECT_CLASSES
+            },
+            kin=self.source(("{kin_word}",), "kin_word"),
+            joint=self._joint(patterns["split"], patterns["starters"]),
+            kin_says=str(table["kin_says"]),
+            patterns=patterns,
+            rewrite=tuple((self.source([k], "rewrite"), str(v)) for k, v in table["rewrite"].items()),
+        )
+
+    def _joint(self, split: str, starters: str) -> str:
+        """Where a clause ends without a comma: before 但是, or at "and" before "I live"."""
+        return rf"(?<=.)(?={split})" if self.language is Language.ZH else rf"\s+{split}\s+(?={starters}\b)"
+
+    def source(self, written: Sequence[str], where: str) -> str:
+        """An alternation of written forms; matches nothing when there are none."""
+        if isinstance(written, str):
+            raise SettingsError(f"{where}: expected a list")
+        # Longest first, so that 改成了 is not read as 改成.
+        return self._choice(sorted(written, key=len, reverse=True), where, 0) if written else r"(?!)"
+
+    def _choice(self, written: Sequence[str], where: str, depth: int) -> str:
+        """One of several; whole words share their boundaries, which is much faster to compile and to run."""
+        words = [w for w in written if _WORD.fullmatch(w)]
+        parts = [rf"(?<![a-zA-Z])(?:{'|'.join(words)})(?![a-zA-Z])"] if len(words) > 1 else []
+        parts += [self.translate(w, where, depth) for w in written if len(words) <= 1 or w not in words]
+        return f"(?:{'|'.join(parts)})"
+
+    def translate(self, written: str, where: str, depth: int = 0) -> str:
+        """The regex of a written form."""
+        if depth > 5:
+            raise SettingsError(f"{where}: words refer to each other in a circle")
+        out, at = [], 0
+        for match in _TOKEN.finditer(written):
+            if match.start() != at:
+                break
+            at = match.end()
+            word, star, kind, mark, space, literal = match.groups()
+            if word:
+                out.append(self._slot(word, bool(star), kind, where, depth))
+            elif mark:
+                # Lazy: 目前住在… has no subject, rather than a subject called 目前.
+                out.append({"[": "(?:", "]": ")??" if "{subject}" in written else ")?", "(": "(?:"}.get(mark, mark))
+            elif space:
+                out.append(self.space)
+            else:
+                out.append(_literal(literal))
+        if at != len(written):
+            raise SettingsError(f"{where}: cannot read {written[at:]!r} in {written!r}")
+        if written.count("[") != written.count("]") or written.count("(") != written.count(")"):
+            raise SettingsError(f"{where}: brackets do not match in {written!r}")
+        return "".join(out)
+
+    def _slot(self, word: str, star: bool, kind: str | None, where: str, depth: int) -> str:
+        if word in _SLOTS:
+            return f"(?P<{word}>{_SLOTS[word]})"
+        if word == "subject":
+            return f"(?P<subject>{self.anybody})"
+        if word in _BUILT_IN:
+            return _BUILT_IN[word]
+        if word in self.types:
+            return self._choice(self.types[word], f"types.{word}", depth + 1)
+        if word not in self.words:
+            raise SettingsError(f"{where}: unknown word list or slot {{{word}}}")
+        choice = self._choice(sorted(self.words[word], key=len, reverse=True), f"words.{word}", depth + 1)
+        if word == "owner":
+            return f"(?P<owner>{choice})"
+        # A bounded number, so that no text can make the search explode.
+        return f"(?:{choice}{self.space}){{0,4}}" if star else choice
+
+
+def _numbered(source: str) -> str:
+    """A form may give the subject in several places, a regex may name a group only once."""
+    numbers = count(1)
+    return re.sub(re.escape("(?P<subject>"), lambda _: f"(?P<subject{next(numbers)}>", source)
+
+
+def _literal(text: str) -> str:
+    """Words of letters match as whole words, so that `hi` is not found in `this`; ASCII ends are bounded."""
+    text = normalize("NFKC", text)
+    source = re.escape(text)
+    if text[0].isascii() and text[0].isalpha():
+        source = r"(?<![a-zA-Z])" + source
+    if text[-1].isascii() and text[-1].isalpha():
+        source += r"(?![a-zA-Z])"
+    return source

@@ -1,0 +1,226 @@
+"""Messages in: check → (redact) → store → queue, then acknowledge (SPEC C1). Distilling happens afterwards in a job."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from jiyi.domain.belief import Verdict
+from jiyi.domain.memory import IncomingMessage, Message, Role, message_handle
+from jiyi.domain.plans import Actor, Verb
+from jiyi.domain.relations import Vocabulary
+from jiyi.domain.scope import Scope, check_name
+from jiyi.errors import InputError, InstantWithoutZone, TooLarge
+from jiyi.pipelines.distil import Distiller
+from jiyi.pipelines.gateway import Gateway
+from jiyi.pipelines.judging import Occasion, judge_all
+from jiyi.ports import Store, Unit
+from jiyi.settings import Limits
+
+INDEX, DISTIL = "index", "distil"
+"""Kinds of the jobs that observing queues; the payload is `{"first": seq, "last": seq}`."""
+
+LABELS = ("agent", "app", "run")
+FIELDS = frozenset({"role", "text", "content", "at", "id", "name", "session", "labels", *LABELS})
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What `observe` stored: all messages of the call as stored, and how many of them are new."""
+
+    messages: tuple[Message, ...]
+    new: int
+
+
+def observe(store: Store, scope: Scope, messages: Sequence[IncomingMessage], now: datetime) -> Observed:
+    """Store checked messages and queue their indexing and distilling, in one transaction. Durable on return.
+
+    Raises:
+        ConflictingMessage: a known id with another text; nothing of the batch is stored.
+    """
+    # SPEC C11: redaction belongs here, before anything is stored or acknowledged.
+
+    def work(unit: Unit) -> Observed:
+        stored = unit.messages.add(scope, messages)
+        fresh = [message.seq for message, is_new in stored if is_new]
+        if fresh:
+            payload = {"first": min(fresh), "last": max(fresh)}
+            unit.jobs.put(scope, INDEX, payload, now)
+            unit.jobs.put(scope, DISTIL, payload, now)
+        return Observed(tuple(message for message, _ in stored), len(fresh))
+
+    return store.write(work)
+
+
+def distil_messages(
+    unit: Unit,
+    scope: Scope,
+    first: int,
+    last: int,
+    now: datetime,
+    distiller: Distiller,
+    vocabulary: Vocabulary,
+    gateway: Gateway,
+) -> int:
+    """The distil job: each user message of the span is distilled, judged and applied as one plan.
+
+    Returns:
+        How many plans changed memory.
+    """
+    applied = 0
+    for message in unit.messages.after_seq(scope, first - 1, last - first + 1):
+        if message.seq > last or message.role is not Role.USER:
+            continue
+        observations = distiller.distil(message, zone=message.at.tzinfo or UTC)
+        if not observations:
+            continue
+        occasion = Occasion(
+            Verb.DISTIL, Actor("rules", "job"), now, f"said in {message_handle(message.seq)}, session {message.session}"
+        )
+        plan = judge_all(unit, scope, observations, vocabulary, occasion)
+        if plan.changes or any(j.verdict is Verdict.REFUSE for j in plan.judgements):
+            gateway.apply(unit, scope, plan)
+            applied += bool(plan.changes)
+    return applied
+
+
+# ------------------------------------------------------------------ checking what the host hands in
+
+
+def check_messages(
+    raw: Sequence[Mapping[str, Any] | IncomingMessage],
+    *,
+    session: str | None,
+    now: datetime,
+    limits: Limits,
+    secret: bytes,
+) -> list[IncomingMessage]:
+    """Checked messages, in the given order, each with an instant and an id.
+
+    A message without `at` is said now; one without `id` gets a hash of (session, role, at, text) keyed with
+    the database's secret, so that the same file imported twice changes nothing.
+
+    Raises:
+        InputError: what is wrong, and in which message of the batch.
+    """
+    if isinstance(raw, Mapping | str) or not isinstance(raw, Sequence):
+        raise InputError("messages must be a list of messages, e.g. [{'role': 'user', 'text': '…'}]")
+    if len(raw) > limits.batch_messages:
+        raise TooLarge("the batch of messages", len(raw), limits.batch_messages)
+    checked: list[IncomingMessage] = []
+    for number, item in enumerate(raw, 1):
+        try:
+            # A microsecond apart, so that turns without an instant keep their order.
+            instant = now + timedelta(microseconds=len(checked))
+            parts = [item] if isinstance(item, IncomingMessage) else _read(item, session, instant)
+            checked.extend(_finish(part, limits, secret) for part in parts)
+        except InputError as error:
+            if len(raw) == 1:
+                raise
+            error.args = (f"message {number} of {len(raw)}: {error}",)
+            raise
+    return checked
+
+
+def clean_text(text: str) -> str:
+    """Text that every store can hold: lone surrogates and NUL become U+FFFD; all else stays as it is."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return "".join("\ufffd" if c == "\x00" or 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
+
+
+def instant(value: object) -> datetime:
+    """An aware datetime from a datetime or ISO 8601 text.
+
+    Raises:
+        InstantWithoutZone: no zone in it. InputError: no instant at all.
+    """
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError as error:
+            raise InputError(f"{value!r} is not an instant: write it as 2026-03-01T09:00:00+08:00") from error
+    if not isinstance(value, datetime):
+        raise InputError(f"{value!r} is not an instant: give ISO 8601 text or a datetime with a zone")
+    try:
+        offset = value.utcoffset()
+        value.timestamp()
+    except (OverflowError, ValueError) as error:
+        raise InputError(f"{value!r} is outside the range of instants that can be stored") from error
+    if offset is None:
+        raise InstantWithoutZone(value.isoformat())
+    return value
+
+
+def _read(item: object, session: str | None, now: datetime) -> Iterator[IncomingMessage]:
+    """One given message as one or more of ours: tool calls and results become turns of role `tool`."""
+    if not isinstance(item, Mapping):
+        raise InputError(f"a message must be a mapping with role and text, not {type(item).__name__}")
+    if unknown := set(item) - FIELDS:
+        raise InputError(f"unknown field {', '.join(sorted(map(str, unknown)))}; known are {', '.join(sorted(FIELDS))}")
+    try:
+        role = Role(item.get("role", ""))
+    except ValueError:
+        raise InputError(f"role {item.get('role')!r}: use one of {', '.join(Role)}") from None
+    name = item.get("name")
+    base = IncomingMessage(
+        id="" if item.get("id") is None else check_name("id", item["id"]),
+        session=check_name("session", item.get("session") or session or "default"),
+        role=role,
+        text="",
+        at=now if item.get("at") is None else instant(item["at"]),
+        name=None if name is None else check_name("name", name),
+        labels=_labels(item),
+    )
+    content = item.get("text", item.get("content"))
+    if isinstance(content, str):
+        yield replace(base, text=content)
+    elif isinstance(content, Sequence):
+        yield from _parts(base, content)
+    else:
+        raise InputError("a message needs text: a string, or a list of content parts")
+
+
+def _parts(base: IncomingMessage, content: Sequence[object]) -> Iterator[IncomingMessage]:
+    words: list[str] = []
+    tools: list[str] = []
+    for part in content:
+        if isinstance(part, str):
+            words.append(part)
+        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            words.append(part["text"])
+        elif isinstance(part, Mapping) and "type" in part:
+            if "tool" in str(part["type"]) or "function" in str(part["type"]):
+                tools.append(json.dumps(dict(part), ensure_ascii=False, sort_keys=True, default=str))
+        else:
+            raise InputError("a content part must be text or a mapping with a type")
+    if words or not tools:
+        yield replace(base, text="\n".join(words))
+    for number, text in enumerate(tools, 1):
+        yield replace(base, id=f"{base.id}#tool{number}" if base.id else "", role=Role.TOOL, text=text)
+
+
+def _labels(item: Mapping[str, Any]) -> dict[str, str]:
+    labels = item.get("labels") or {}
+    if not isinstance(labels, Mapping):
+        raise InputError("labels must be a mapping of names to text")
+    named = {**labels, **{k: item[k] for k in LABELS if item.get(k) is not None}}
+    return {check_name("label", k): check_name(f"label {k}", v) for k, v in named.items()}
+
+
+def _finish(message: IncomingMessage, limits: Limits, secret: bytes) -> IncomingMessage:
+    if len(message.text) > limits.text_chars:
+        raise TooLarge("the text of the message", len(message.text), limits.text_chars)
+    text = clean_text(message.text)
+    if not text.strip():
+        raise InputError("the text of the message is empty: leave such turns out")
+    return replace(message, text=text, id=message.id or _hash_id(message, text, secret))
+
+
+def _hash_id(message: IncomingMessage, text: str, secret: bytes) -> str:
+    parts = (message.session, message.role.value, message.at.isoformat(), text)
+    return "auto-" + hashlib.blake2b("\x1f".join(parts).encode(), key=secret, digest_size=16).hexdigest()

@@ -1,0 +1,53 @@
+"""Reads are counted without a write per search (SPEC F5): they gather here and are written together."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+
+from jiyi.domain.heat import HeatPolicy, visited
+from jiyi.domain.scope import Scope
+from jiyi.errors import StoreClosed
+from jiyi.ports import Store, Unit
+
+
+class ReadCounts:
+    """Counts of reads that are not written yet. A crash loses at most `flush_after` of them, never a memory."""
+
+    def __init__(self, store: Store, policy: HeatPolicy, flush_after: int) -> None:
+        self._store, self._policy, self._flush_after = store, policy, flush_after
+        self._lock = threading.Lock()
+        self._counts: dict[Scope, dict[int, tuple[int, datetime]]] = defaultdict(dict)
+        self._pending = 0
+
+    def note(self, scope: Scope, memories: Iterable[int], now: datetime) -> None:
+        """Count one read of each memory; writes when enough have gathered."""
+        with self._lock:
+            counts = self._counts[scope]
+            for seq in memories:
+                times, _ = counts.get(seq, (0, now))
+                counts[seq] = (times + 1, now)
+                self._pending += 1
+            full = self._pending >= self._flush_after
+        if full:
+            self.flush()
+
+    def flush(self) -> None:
+        with self._lock:
+            counts, self._counts, self._pending = self._counts, defaultdict(dict), 0
+        if counts:
+            self._store.write(lambda unit: self._add(unit, counts))
+
+    def close(self) -> None:
+        """Write what has gathered, unless the store is closed already."""
+        with contextlib.suppress(StoreClosed):
+            self.flush()
+
+    def _add(self, unit: Unit, counts: dict[Scope, dict[int, tuple[int, datetime]]]) -> None:
+        for scope, reads in counts.items():
+            known = unit.memories.heat(scope, list(reads))
+            heats = {seq: visited(known.get(seq), times, at, self._policy) for seq, (times, at) in reads.items()}
+            unit.memories.set_heat(scope, heats)

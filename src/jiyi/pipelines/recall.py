@@ -1,0 +1,315 @@
+"""Recall: the right few lines at the right moment (SPEC R1–R3).
+
+read the question ─▶ facts · memories · messages ─▶ fuse ─▶ rescore ─▶ fold evidence into memories ─▶ cut
+                                               └ nothing? ─▶ relax, and say so
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from jiyi.domain.confidence import ConfidencePolicy, confidence
+from jiyi.domain.heat import HeatPolicy
+from jiyi.domain.memory import Category, Memory, Message, Role, Status, memory_id, message_handle
+from jiyi.domain.ranking import RankingPolicy, rescore
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError, TooLarge
+from jiyi.pipelines.facts import FactFinder
+from jiyi.pipelines.indexing import Indexing
+from jiyi.pipelines.matching import Match, Question, match_texts, read_question, scan_texts
+from jiyi.ports import Kind, Unit
+
+KINDS = frozenset({"fact", "memory", "message"})
+WEAK = "nothing covers much of the question"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What may be returned at all. A filter drops; it never reorders."""
+
+    kinds: frozenset[str] = KINDS
+    categories: frozenset[Category] = frozenset()
+    min_importance: int = 1
+    since: datetime | None = None
+    until: datetime | None = None
+    session: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+    def takes_memory(self, memory: Memory) -> bool:
+        if self.categories and memory.category not in self.categories:
+            return False
+        if memory.importance < self.min_importance or not self._in_time(memory.affirmed_at):
+            return False
+        return self.session is None or any(e.session == self.session for e in memory.evidence)
+
+    def takes_message(self, message: Message) -> bool:
+        if self.session is not None and message.session != self.session:
+            return False
+        if any(message.labels.get(name) != value for name, value in self.labels):
+            return False
+        return self._in_time(message.at)
+
+    def _in_time(self, at: datetime) -> bool:
+        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One recalled thing.
+
+    `kind` is fact, memory or message; `id` is `m42` or `h17`, `message_id` the caller's own id of a message.
+    `score` is comparable inside one answer only. `why` says in words how it was found and what weighed.
+    """
+
+    kind: str
+    id: str
+    text: str
+    score: float
+    at: datetime
+    why: str
+    session: str | None = None
+    confidence: float | None = None
+    source: str | None = None
+    category: str | None = None
+    importance: int | None = None
+    role: str | None = None
+    name: str | None = None
+    message_id: str | None = None
+    memory: Memory | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """The answer to one recall.
+
+    `relaxed` says how matching was relaxed when nothing matched as asked, else it is empty.
+    `nothing_because` names the cause of an empty answer. `dropped` lists what was found and left out, with the reason.
+    """
+
+    query: str
+    items: tuple[Item, ...]
+    terms: tuple[str, ...] = ()
+    relaxed: str = ""
+    nothing_because: str = ""
+    dropped: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What recalling needs besides the store: how texts are read, and the policies."""
+
+    indexing: Indexing
+    facts: FactFinder
+    ranking: RankingPolicy
+    confidence: ConfidencePolicy
+    heat: HeatPolicy
+    max_query_chars: int
+
+    def __call__(
+        self, unit: Unit, scope: Scope, query: str, now: datetime, *, limit: int = 8, filters: Filters = Filters()
+    ) -> Recollection:
+        """Recall inside one scope.
+
+        Args:
+            query: any text at all; quotes, operators, emoji, full-width and traditional characters are text.
+            limit: items at the most, 1 or more.
+
+        Raises:
+            TooLarge: the query is longer than the limit.
+            InputError: not text, or a limit below 1.
+        """
+        check_query(query, self.max_query_chars)
+        if limit < 1:
+            raise InputError(f"limit = {limit}: ask for 1 item or more")
+        question = read_question(query, self.indexing.segmenter)
+        dropped: list[tuple[str, str]] = []
+        facts = self._facts(unit, scope, question, now, filters)
+        found, relaxed = self._matches(unit, scope, question, now, limit, filters, dropped)
+        items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
+        items = self._fold_evidence(unit, scope, items, filters, dropped)[:limit]
+        return Recollection(
+            query, tuple(items), question.words, relaxed if items else "",
+            "" if items else _cause(question, dropped), tuple(dropped),
+        )  # fmt: skip
+
+    # -------------------------------------------------------------- channels
+
+    def _facts(self, unit: Unit, scope: Scope, question: Question, now: datetime, filters: Filters) -> list[Item]:
+        if not filters.kinds & {"fact", "memory"} or filters.labels:
+            return []
+        items = []
+        for memory, name in self.facts.facts(unit, scope, question.text):
+            if filters.takes_memory(memory):
+                score = 1.0 + rescore(
+                    0.0, now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance
+                )
+                items.append(self._memory_item(memory, "fact", score, f"asked for by {name!r}", now))
+        return items
+
+    def _matches(
+        self,
+        unit: Unit,
+        scope: Scope,
+        question: Question,
+        now: datetime,
+        limit: int,
+        filters: Filters,
+        dropped: list[tuple[str, str]],
+    ) -> tuple[list[Item], str]:
+        """Items of the text channels; relaxed step by step while there are none."""
+        steps: tuple[tuple[str, Callable[[Kind], list[Match]]], ...] = (
+            ("", lambda kind: match_texts(unit, scope, kind, question, self.indexing, self.ranking, limit)),
+            ("no indexed word matched, so the letters themselves were looked for",
+             lambda kind: scan_texts(unit, scope, kind, question, self.indexing.segmenter)),
+        )  # fmt: skip
+        for relaxed, find in steps:
+            items: list[Item] = []
+            weak: list[Item] = []
+            for kind in _text_kinds(filters):
+                for match in find(kind):
+                    item = self._item(unit, scope, match, question, now, filters, dropped)
+                    if item is not None:
+                        (weak if match.coverage < self.ranking.min_coverage else items).append(item)
+            if items:
+                dropped.extend((item.id, "covers too little of the question") for item in weak)
+                return items, relaxed
+            if weak:
+                return weak, relaxed or f"{WEAK}, so weak matches are shown"
+        return [], ""
+
+    def _item(
+        self,
+        unit: Unit,
+        scope: Scope,
+        match: Match,
+        question: Question,
+        now: datetime,
+        filters: Filters,
+        dropped: list[tuple[str, str]],
+    ) -> Item | None:
+        why = f"matches {', '.join(match.words)}" if match.words else "contains the words as written"
+        phrase = question.phrase_in(self.indexing.segmenter.fold(match.item.text))
+        if phrase:
+            why += ", as a phrase"
+        if isinstance(match.item, Message):
+            if not filters.takes_message(match.item):
+                return None
+            score = rescore(
+                match.relevance, now=now, at=match.item.at, policy=self.ranking, phrase=phrase, message=True
+            )
+            return _message_item(match.item, score, why)
+        memory = match.item
+        if memory.status is not Status.LIVE:
+            until = memory.valid_to.date().isoformat() if memory.valid_to else "it was forgotten"
+            dropped.append((memory.id, f"no longer believed since {until}"))
+            return None
+        if filters.labels or not filters.takes_memory(memory):
+            return None
+        heat = unit.memories.heat(scope, [memory.seq]).get(memory.seq)
+        score = rescore(
+            match.relevance, now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance,
+            confidence=confidence(memory, now, self.confidence), heat=heat.value(now, self.heat) if heat else 0.0,
+            phrase=phrase,
+        )  # fmt: skip
+        return self._memory_item(memory, "memory", score, why, now)
+
+    def _memory_item(self, memory: Memory, kind: str, score: float, why: str, now: datetime) -> Item:
+        sure = round(confidence(memory, now, self.confidence), 3)
+        return Item(
+            kind, memory.id, memory.text, score, memory.affirmed_at,
+            f"{why}; importance {memory.importance}, {memory.source} {sure:.2f}",
+            session=memory.evidence[-1].session if memory.evidence else None,
+            confidence=sure, source=memory.source.value, category=memory.category.value, importance=memory.importance,
+            memory=memory,
+        )  # fmt: skip
+
+    # -------------------------------------------------------------- evidence
+
+    def _fold_evidence(
+        self, unit: Unit, scope: Scope, items: list[Item], filters: Filters, dropped: list[tuple[str, str]]
+    ) -> list[Item]:
+        """Recall prefers what was distilled: a message is left out when its memory is in the answer, or when all
+        it said is no longer believed (SPEC B6: nothing superseded comes back as current, also not through history).
+
+        Whoever asks for messages alone gets them all.
+        """
+        if filters.kinds == {"message"}:
+            return items
+        shown = {item.memory.seq for item in items if item.memory is not None}
+        handles = {item.id: int(item.id[1:]) for item in items if item.kind == "message"}
+        resting = unit.memories.resting_on(scope, handles.values())
+        seqs = {seq for memories in resting.values() for seq in memories}
+        live = {m.seq for m in unit.memories.get(scope, seqs) if m.status is Status.LIVE}
+        kept = []
+        for item in items:
+            memories = resting.get(handles.get(item.id, 0), [])
+            if told := [seq for seq in memories if seq in shown]:
+                dropped.append((item.id, f"is the evidence of {memory_id(told[0])}"))
+            elif memories and not live.intersection(memories):
+                dropped.append((item.id, f"rests on {memory_id(memories[0])}, which is no longer believed"))
+            else:
+                kept.append(item)
+        return kept
+
+
+def check_query(query: object, limit: int) -> None:
+    """Raises: InputError when it is not text, TooLarge above the limit."""
+    if not isinstance(query, str):
+        raise InputError(f"a query must be text, not {type(query).__name__}")
+    if len(query) > limit:
+        raise TooLarge("the query", len(query), limit)
+
+
+def _text_kinds(filters: Filters) -> Sequence[Kind]:
+    kinds = []
+    if filters.kinds & {"fact", "memory"}:
+        kinds.append(Kind.MEMORY)
+    if "message" in filters.kinds:
+        kinds.append(Kind.MESSAGE)
+    return kinds
+
+
+def _fuse(facts: list[Item], found: list[Item]) -> list[Item]:
+    """Exact keyed facts come before their semantic neighbours (SPEC R1); ties go by kind and number."""
+    by_id = {item.id: item for item in found}
+    fused = []
+    for fact in facts:
+        also = by_id.pop(fact.id, None)
+        # A fact that the words point to as well comes first among the facts.
+        fused.append(
+            fact
+            if also is None
+            else replace(fact, score=round(fact.score + also.score, 4), why=f"{fact.why}; {also.why}")
+        )
+    fused.extend(by_id.values())
+    fused.sort(key=lambda item: (-item.score, item.kind, -int(item.id[1:])))
+    return fused
+
+
+def _of_kinds(items: list[Item], kinds: Collection[str], dropped: list[tuple[str, str]]) -> list[Item]:
+    """Whoever asks for facts alone does not get the memories that merely share words with the question."""
+    if "memory" in kinds:
+        return items
+    dropped.extend((item.id, "is not a fact that was asked for") for item in items if item.kind == "memory")
+    return [item for item in items if item.kind != "memory"]
+
+
+def _message_item(message: Message, score: float, why: str) -> Item:
+    return Item(
+        "message", message_handle(message.seq), message.text, score, message.at, why, session=message.session,
+        role=message.role.value, name=message.name, message_id=message.id,
+        source=None if message.role is Role.USER else message.role.value,
+    )  # fmt: skip
+
+
+def _cause(question: Question, dropped: Collection[tuple[str, str]]) -> str:
+    """Why an answer is empty (SPEC R10)."""
+    if dropped:
+        return f"{len(dropped)} found, all left out: {next(iter(dropped))[1]}"
+    if not question.text.strip():
+        return "the query is empty"
+    if not question.content and not question.raw:
+        return "the query has only words that are in every question"
+    return "nothing here holds these words"

@@ -1,0 +1,101 @@
+"""Where a text names a relation: a look-up by first character, so that most text costs almost nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from unicodedata import normalize
+
+from jiyi.domain.memory import Language
+from jiyi.domain.relations import Relation, Vocabulary
+
+_EDGE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
+_IRREGULAR = {"have": "has", "do": "does", "go": "goes", "don't": "doesn't"}
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """One wording of one or more relations. `kind` is "name", "verb" or "be" (an English verb after am/is/are)."""
+
+    text: str
+    kind: str
+    relations: tuple[Relation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    trigger: Trigger
+    start: int
+    end: int
+
+
+class Triggers:
+    """All wordings of the vocabulary in one language."""
+
+    __slots__ = ("_by_head",)
+
+    def __init__(self, vocabulary: Vocabulary, language: Language, only_find: frozenset[str]) -> None:
+        relations: dict[tuple[str, str], list[Relation]] = {}
+        for relation in vocabulary:
+            for kind, text in _wordings(relation, language, only_find):
+                same = relations.setdefault((kind, text), [])
+                if relation not in same:
+                    same.append(relation)
+        self._by_head: dict[str, list[Trigger]] = {}
+        for (kind, text), same in sorted(relations.items(), key=lambda item: (-len(item[0][1]), item[0])):
+            self._by_head.setdefault(text[0], []).append(Trigger(text, kind, tuple(same)))
+
+    def find(self, lower: str, start: int, end: int) -> list[Occurrence]:
+        """Every wording in `lower[start:end]`, overlapping ones too; longer ones first, then from the left."""
+        found = []
+        for at in range(start, end):
+            for trigger in self._by_head.get(lower[at], ()):
+                stop = at + len(trigger.text)
+                if stop <= end and lower.startswith(trigger.text, at) and _whole(lower, at, stop):
+                    found.append(Occurrence(trigger, at, stop))
+        found.sort(key=lambda o: (o.start - o.end, o.start))
+        return found
+
+
+def _wordings(relation: Relation, language: Language, only_find: frozenset[str]) -> Iterator[tuple[str, str]]:
+    # Chinese talk uses English nouns (我们的 DB 是 …); English talk has no Chinese ones.
+    names = relation.names.all if language is Language.ZH else relation.names.en
+    for name in names:
+        if name not in only_find:
+            yield from (("name", text) for text in _spaced(normalize("NFKC", name).lower()))
+    for verb in relation.verbs.of(language):
+        text = normalize("NFKC", verb).lower()
+        if language is Language.ZH:
+            yield from (("verb", t) for t in _spaced(text))
+        elif text.startswith("be "):
+            yield "be", text[3:]
+        else:
+            yield from (("verb", t) for t in (text, _third_person(text)))
+
+
+def _spaced(text: str) -> Iterable[str]:
+    """DB配置 is written DB 配置 as well."""
+    return dict.fromkeys((text, _EDGE.sub(" ", text)))
+
+
+def _third_person(phrase: str) -> str:
+    """live in → lives in; a phrase that cannot be bent comes back as it is."""
+    first, space, rest = phrase.partition(" ")
+    if first in _IRREGULAR:
+        bent = _IRREGULAR[first]
+    elif first.endswith(("s", "sh", "ch", "x", "o")):
+        bent = first + "es"
+    elif first.endswith("y") and first[-2:-1] not in "aeiou":
+        bent = first[:-1] + "ies"
+    else:
+        bent = first + "s"
+    return bent + space + rest
+
+
+def _whole(lower: str, start: int, end: int) -> bool:
+    """ASCII words are whole words: `db` is not in `feedback`."""
+    first, last = lower[start], lower[end - 1]
+    if first.isascii() and first.isalnum() and start and lower[start - 1].isascii() and lower[start - 1].isalnum():
+        return False
+    return not (last.isascii() and last.isalnum() and lower[end : end + 1].isascii() and lower[end : end + 1].isalnum())

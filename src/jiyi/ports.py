@@ -1,0 +1,383 @@
+"""What jiyi asks of a store, cut by role. Each method carries its promise; the contract suites in
+`jiyi.testing` hold every backend to them, with `jiyi.stores.reference` as the oracle.
+
+Rules that hold for every port:
+
+- The scope comes first and nothing outside it is read, changed or named. Methods marked *operator* see
+  all scopes and return no memory text.
+- Sequence numbers (`seq`) count from 1 inside a scope, per kind, and are never used twice.
+- Reading what is not there gives nothing (an empty list, `None`); it is not an error.
+- Instants are aware datetimes; stores keep microseconds and, for messages, the offset they were said in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+from jiyi.domain.heat import Heat
+from jiyi.domain.memory import IncomingMessage, Memory, Message, Status
+from jiyi.domain.plans import Change, LedgerEntry, Plan
+from jiyi.domain.scope import Scope
+
+T = TypeVar("T")
+
+MAX_QUERY_TERMS = 62
+"""Terms one search may bring: matches are reported as bits of a signed 64-bit integer."""
+
+
+class Kind(StrEnum):
+    """What a text index holds; each kind is scored on its own."""
+
+    MEMORY = "memory"
+    MESSAGE = "message"
+
+
+# ---------------------------------------------------------------------------------- messages
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    session: str
+    first_at: datetime
+    last_at: datetime
+    messages: int
+
+
+class Messages(Protocol):
+    """Raw turns: immutable evidence (SPEC C1)."""
+
+    def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
+        """Store messages in the given order; `(stored, is_new)` for each.
+
+        A known id with the same text, or one whose text was forgotten, changes nothing and gives the stored message.
+
+        Raises:
+            ConflictingMessage: a known id with another text. Nothing of the batch is stored.
+        """
+
+    def get(self, scope: Scope, seqs: Collection[int]) -> list[Message]:
+        """The messages that exist, by seq ascending."""
+
+    def by_id(self, scope: Scope, message_id: str) -> Message | None: ...
+
+    def window(
+        self,
+        scope: Scope,
+        *,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        after: tuple[datetime, int] | None = None,
+        before: tuple[datetime, int] | None = None,
+        latest: bool = False,
+        limit: int = 50,
+    ) -> list[Message]:
+        """Messages in order of `(at, seq)`, `since` included and `until` excluded, at most `limit`.
+
+        `after` and `before` exclude everything up to / from that `(at, seq)`. With `latest` the last `limit` of
+        them are given, still in ascending order.
+        """
+
+    def after_seq(self, scope: Scope, seq: int, limit: int) -> list[Message]:
+        """The messages numbered above `seq`, ascending, at most `limit`."""
+
+    def last_seq(self, scope: Scope) -> int:
+        """The highest number given out, 0 if none."""
+
+    def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Message]:
+        """Messages whose text contains any needle byte for byte, newest number first. A plain scan, for what no index holds."""
+
+    def sessions(self, scope: Scope, limit: int = 1000) -> list[SessionInfo]:
+        """Sessions by their last instant, newest first."""
+
+    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
+        """Forgetting only: overwrite a message's text. No byte of the old text stays after a checkpoint.
+
+        With `forgotten` the message keeps its id and place as a tombstone and is given by no reading
+        method but `get` and `by_id`.
+        """
+
+
+# ---------------------------------------------------------------------------------- memories
+
+
+class Memories(Protocol):
+    """What we believe, in every version that still exists. Only the gateway calls `write`."""
+
+    def get(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
+        """The memories that exist, by seq ascending."""
+
+    def believed(self, scope: Scope, keys: Collection[str] = (), values: Collection[str] = ()) -> list[Memory]:
+        """Memories of any status with one of these non-empty keys, or without a key and with one of these values; by seq."""
+
+    def of_keys(self, scope: Scope, keys: Collection[str], limit: int = 64) -> list[Memory]:
+        """Live memories with one of these keys, by `affirmed_at` then seq, newest first."""
+
+    def of_relations(self, scope: Scope, relations: Collection[str], limit: int = 64) -> list[Memory]:
+        """Live memories whose triple has one of these relations, by `affirmed_at` then seq, newest first."""
+
+    def listing(
+        self,
+        scope: Scope,
+        *,
+        status: Status | None = Status.LIVE,
+        categories: Collection[str] = (),
+        limit: int | None = None,
+    ) -> list[Memory]:
+        """Memories by seq; all statuses with `status=None`, all categories when none is named."""
+
+    def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
+        """Live memories whose text contains any needle byte for byte, newest number first. A plain scan."""
+
+    def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
+        """For each message that is evidence: the memories, of any status, that rest on it, ascending."""
+
+    def next_seq(self, scope: Scope) -> int:
+        """Take a fresh memory number (inside a write)."""
+
+    def write(self, scope: Scope, changes: Sequence[Change]) -> None:
+        """Write the `after` picture of each change; remove the memory where there is none.
+
+        Gateway only. `seq` of an added memory may be one that existed before (undo of a removal).
+        """
+
+    def heat(self, scope: Scope, seqs: Collection[int]) -> dict[int, Heat]: ...
+
+    def set_heat(self, scope: Scope, heats: Mapping[int, Heat]) -> None:
+        """Store heat of memories; numbers that no memory has are ignored."""
+
+
+# ---------------------------------------------------------------------------------- text index
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What one text brings to the index: its terms with counts, and their sum."""
+
+    seq: int
+    terms: Mapping[str, int]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """`matched` has bit `i` set when the document holds the i-th query term. A higher score is better."""
+
+    seq: int
+    score: float
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class BM25:
+    """Okapi BM25 with the inverse document frequency of the one scope: ln(1 + (N - n + 0.5) / (n + 0.5))."""
+
+    k1: float = 0.9
+    b: float = 0.4
+
+
+class TextIndex(Protocol):
+    """Full-text search inside one scope and kind, on terms that the caller segmented."""
+
+    def add(self, scope: Scope, kind: Kind, documents: Sequence[Document]) -> None:
+        """Index documents that are not in the index yet (inside a write)."""
+
+    def remove(self, scope: Scope, kind: Kind, documents: Sequence[Document]) -> None:
+        """Take documents out, given as they were added. Documents that are not there change nothing."""
+
+    def search(self, scope: Scope, kind: Kind, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]:
+        """Documents that hold any of the terms, best first, at most `limit`; equal scores by higher seq.
+
+        The score is the sum of weight × BM25 over the terms. Terms are distinct, at most MAX_QUERY_TERMS;
+        weights are positive.
+        """
+
+    def frequencies(self, scope: Scope, kind: Kind, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """`(documents in this scope and kind, {term: documents that hold it})`; absent terms are left out."""
+
+    def indexed_up_to(self, scope: Scope) -> int:
+        """The highest message number up to which messages are indexed (or never will be), 0 at first."""
+
+    def mark_indexed_up_to(self, scope: Scope, seq: int) -> None: ...
+
+    def clear(self, scope: Scope) -> None:
+        """Drop everything of this scope, all kinds, and the mark (before a rebuild)."""
+
+
+# ---------------------------------------------------------------------------------- ledger
+
+
+class Ledger(Protocol):
+    """Every applied plan, for good; the pictures inside can be erased by forgetting (SPEC F6, W4)."""
+
+    def append(self, scope: Scope, plan: Plan) -> LedgerEntry:
+        """Record an applied plan under the next plan number. Gateway only."""
+
+    def get(self, scope: Scope, seq: int) -> LedgerEntry | None: ...
+
+    def entries(self, scope: Scope, *, after: int = 0, limit: int | None = None) -> list[LedgerEntry]:
+        """Entries numbered above `after`, ascending."""
+
+    def about(self, scope: Scope, memory: int) -> list[LedgerEntry]:
+        """The entries that changed this memory, ascending."""
+
+    def erase(self, scope: Scope, memories: Collection[int]) -> None:
+        """Forgetting only: drop every picture of these memories, and the words (reason, judgements) of the
+        entries that held one; those entries become `forgotten`. No byte of them stays after a checkpoint."""
+
+
+# ---------------------------------------------------------------------------------- jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A unit of background work of one scope. `attempt` counts from 1 and fences late finishers."""
+
+    id: int
+    scope: Scope
+    kind: str
+    payload: Mapping[str, Any]
+    attempt: int
+    queued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DeadJob:
+    id: int
+    scope: Scope
+    kind: str
+    attempts: int
+    error: str
+    died_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """`oldest_at` is when the oldest waiting job was queued: the write-to-readable lag (SPEC O5)."""
+
+    waiting: int
+    running: int
+    dead: int
+    oldest_at: datetime | None
+
+
+class Jobs(Protocol):
+    """A durable queue in the same database and transaction as the data (SPEC O5).
+
+    Jobs of one scope run one after another, in the order they were queued.
+    """
+
+    def put(self, scope: Scope, kind: str, payload: Mapping[str, Any], now: datetime) -> int:
+        """Queue a job; the payload is plain JSON and holds no memory text."""
+
+    def claim(self, now: datetime, lease_until: datetime) -> Job | None:
+        """*Operator.* The next job that is due and whose scope has none running, leased to the caller.
+
+        A lease that has passed counts as lost: the job is due again, with a higher attempt.
+        """
+
+    def finish(self, job: Job) -> bool:
+        """Take the job off the queue; false when the lease was lost to another worker (then undo your work)."""
+
+    def fail(self, job: Job, error: str, now: datetime, retry_at: datetime | None) -> None:
+        """Back on the queue for `retry_at`, or to the dead letters when it is None. No effect when the lease was lost."""
+
+    def counts(self, scope: Scope | None, now: datetime) -> JobCounts:
+        """Of one scope, or of all (*operator*)."""
+
+    def dead(self, limit: int = 100) -> list[DeadJob]:
+        """*Operator.* Dead letters, oldest first."""
+
+    def revive(self, job_id: int, now: datetime) -> bool:
+        """*Operator.* Queue a dead letter again from attempt 1; false when there is none of that id."""
+
+
+# ---------------------------------------------------------------------------------- the whole
+
+
+class Unit(Protocol):
+    """One consistent view of the store: a snapshot for reading, or a transaction for writing."""
+
+    @property
+    def messages(self) -> Messages: ...
+    @property
+    def memories(self) -> Memories: ...
+    @property
+    def text(self) -> TextIndex: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def jobs(self) -> Jobs: ...
+
+    def scopes(self) -> Iterable[Scope]:
+        """*Operator.* Every scope that was ever written to, in order of creation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of a health check. `fix` says what to do when it failed."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """*Operator.* What kind of store this is, for people and for `doctor`."""
+
+    kind: str
+    place: str
+    schema_version: int
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+class Store(Protocol):
+    """A database: units of work over all ports, and its care."""
+
+    def read(self) -> AbstractContextManager[Unit]:
+        """A snapshot for reading. Writing through it is an error."""
+
+    def write(self, work: Callable[[Unit], T]) -> T:
+        """Run `work` in a transaction and return its result once it is durable.
+
+        All or nothing: if `work` raises, nothing of it is kept and the error comes back. `work` may run again
+        after a conflict, so it must have no effect outside the unit.
+        """
+
+    def meta(self, name: str) -> str | None:
+        """A stored setting of the database itself (segmenter identity, …)."""
+
+    def set_meta(self, name: str, value: str) -> None: ...
+
+    @property
+    def secret(self) -> bytes:
+        """32 random bytes made with the database; keys the hashes of terms and message ids."""
+
+    def info(self) -> StoreInfo: ...
+
+    def check(self, terms_of: Callable[[Kind, Memory | Message], Document]) -> Iterator[Check]:
+        """*Operator.* Go through the integrity of the database and of its views, one line each, slow ones too.
+
+        Args:
+            terms_of: how a text is indexed; compared with what the index holds.
+        """
+
+    def purge(self) -> None:
+        """*Operator.* Make erased bytes unfindable: checkpoint the log, drop freed pages' content."""
+
+    def backup(self, target: str) -> None:
+        """Copy the database to a new file while it is in use.
+
+        Raises:
+            StoreError: the target exists, or cannot be written.
+        """
+
+    def close(self) -> None:
+        """Finish queued writes and let go of every handle. Closing twice is fine."""

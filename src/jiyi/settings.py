@@ -1,0 +1,175 @@
+"""One frozen tree of settings. Each number lives beside the rule it tunes; this file only composes them.
+
+Order: keyword to `open_memory` > environment (`JIYI_*`) > file (`jiyi.toml`) > default. Nothing here reads
+the environment by itself: a mapping is passed in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal, cast, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.heat import HeatPolicy
+from jiyi.domain.plans import GatewayPolicy
+from jiyi.domain.profile import ProfilePolicy
+from jiyi.domain.ranking import RankingPolicy
+from jiyi.errors import SettingsError
+
+TextIndexName = Literal["postings", "native"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes above which input is refused (SPEC S5)."""
+
+    text_chars: int = 100_000
+    query_chars: int = 10_000
+    batch_messages: int = 1_000
+    memory_chars: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPolicy:
+    """How the context block is built (SPEC R4)."""
+
+    budget: int = 800
+    memories: int = 8
+    passages: int = 4
+    session_turns: int = 6
+    passage_chars: int = 240
+    # Hits below this score are not worth the agent's attention: say nothing rather than something irrelevant.
+    min_score: float = 0.30
+
+
+@dataclass(frozen=True, slots=True)
+class JobPolicy:
+    lease: timedelta = timedelta(minutes=5)
+    attempts: int = 5
+    first_retry: timedelta = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPolicy:
+    """Reads are counted in memory and written together (SPEC F5)."""
+
+    flush_after: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be tuned. Build it with keywords, or from a mapping with `read_settings`."""
+
+    path: str = "~/.jiyi/memory.db"
+    timezone: str = "UTC"
+    memory_index: TextIndexName = "postings"
+    message_index: TextIndexName = "postings"
+    synchronous: Literal["FULL", "NORMAL"] = "FULL"
+    dictionary: str | None = None
+    worker: bool = True
+    limits: Limits = field(default_factory=Limits)
+    confidence: ConfidencePolicy = field(default_factory=ConfidencePolicy)
+    gateway: GatewayPolicy = field(default_factory=GatewayPolicy)
+    ranking: RankingPolicy = field(default_factory=RankingPolicy)
+    heat: HeatPolicy = field(default_factory=HeatPolicy)
+    profile: ProfilePolicy = field(default_factory=ProfilePolicy)
+    context: ContextPolicy = field(default_factory=ContextPolicy)
+    jobs: JobPolicy = field(default_factory=JobPolicy)
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+
+    def __post_init__(self) -> None:
+        zone(self.timezone)
+        for name, allowed in (
+            ("memory_index", get_args(TextIndexName)),
+            ("message_index", get_args(TextIndexName)),
+            ("synchronous", ("FULL", "NORMAL")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise SettingsError(f"{name} = {getattr(self, name)!r}: choose one of {', '.join(allowed)}")
+
+
+def zone(name: str) -> ZoneInfo:
+    """The time zone of that name.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise SettingsError(f"no time zone {name!r}: use a name such as Asia/Shanghai or UTC") from error
+
+
+def read_settings(environment: Mapping[str, str], file: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
+    """Settings from a parsed `jiyi.toml`, `JIYI_*` variables and keywords, the later ones winning.
+
+    `JIYI_LIMITS__QUERY_CHARS=5000` sets `limits.query_chars`; in the file it is `query_chars` under `[limits]`.
+
+    Raises:
+        SettingsError: an unknown name or a value that cannot be used; says where it came from.
+    """
+    tree: dict[str, Any] = {}
+    _merge(tree, file or {}, "jiyi.toml")
+    for name, value in environment.items():
+        if name.startswith("JIYI_") and name.removeprefix("JIYI_").lower().split("__")[0] in _FIELDS:
+            path = name.removeprefix("JIYI_").lower().split("__")
+            nested: dict[str, Any] = {path[-1]: value}
+            for part in reversed(path[:-1]):
+                nested = {part: nested}
+            _merge(tree, nested, name)
+    _merge(tree, {k: v for k, v in overrides.items() if v is not None}, "keyword")
+    return cast(Settings, _build(Settings, tree, "settings"))
+
+
+_FIELDS = {f.name for f in dataclasses.fields(Settings)}
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any], origin: str) -> None:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            branch = into.setdefault(name, {})
+            if not isinstance(branch, dict):
+                raise SettingsError(f"{origin}: {name} is a single value, not a table")
+            _merge(branch, value, origin)
+        else:
+            into[name] = value
+
+
+def _build(kind: type, values: Mapping[str, Any], where: str) -> Any:
+    fields = {f.name: f for f in dataclasses.fields(kind)}
+    if unknown := set(values) - set(fields):
+        raise SettingsError(
+            f"{where}: unknown setting {', '.join(sorted(unknown))}; known are {', '.join(sorted(fields))}"
+        )
+    default = kind()
+    return kind(**{name: _convert(getattr(default, name), value, f"{where}.{name}") for name, value in values.items()})
+
+
+def _convert(default: Any, value: Any, where: str) -> Any:
+    """The value in the type of its default; text from the environment is read as that type."""
+    if dataclasses.is_dataclass(default) and isinstance(value, Mapping):
+        return _build(type(default), value, where)
+    try:
+        if isinstance(default, bool):
+            return _boolean(value)
+        if isinstance(default, timedelta):
+            return value if isinstance(value, timedelta) else timedelta(days=float(value))
+        if isinstance(default, int | float):
+            return type(default)(value)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{where} = {value!r}: {error}") from error
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() in {"1", "true", "yes", "on"}:
+        return True
+    if str(value).lower() in {"0", "false", "no", "off"}:
+        return False
+    raise ValueError("expected true or false")

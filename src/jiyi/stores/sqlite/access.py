@@ -1,0 +1,221 @@
+"""How the ports of one unit of work reach the database: statements, owners, counters.
+
+An `Access` lives as long as its unit. It turns SQLite's errors into ours, refuses to write in a reading
+unit, and refuses everything once the unit is over.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError
+
+SEQ_BITS = 24
+MAX_SEQ = (1 << SEQ_BITS) - 1
+"""Numbers of one kind that a scope can have: 16.7 million. Keys stay below 2^53, safe in JSON."""
+
+Row = tuple[Any, ...]
+Arguments = Sequence[Any] | Mapping[str, Any]
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection holds what we need, so that trying again can help."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def store_error(error: sqlite3.Error) -> StoreError:
+    """Our error for one of SQLite's, saying what to do."""
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    if is_busy(error):
+        return StoreBusy(f"another process holds the database ({error}): try again when it is done")
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreCorrupt(f"the database is damaged ({error}): run `jiyi doctor`, or restore a backup")
+    if primary == sqlite3.SQLITE_FULL:
+        return StoreError(f"the disk is full ({error}): free some space and try again, nothing of this write was kept")
+    if primary == sqlite3.SQLITE_READONLY:
+        return StoreError(f"this unit or file is for reading only ({error}): change the store inside store.write(...)")
+    return StoreError(f"the database could not do that ({error}); run `jiyi doctor` if it happens again")
+
+
+class Access:
+    """The connection of one unit of work, with the owners it has met.
+
+    `known` holds owners that are committed; those found or made here are in `fresh` until the transaction is.
+    """
+
+    __slots__ = ("_connection", "_is_open", "_known", "_writable", "fresh")
+
+    def __init__(self, connection: sqlite3.Connection, known: Mapping[Scope, int], *, writable: bool) -> None:
+        self._connection = connection
+        self._known = known
+        self._writable = writable
+        self._is_open = True
+        self.fresh: dict[Scope, int] = {}
+
+    def end(self) -> None:
+        """The unit is over: nothing can be done through it any more."""
+        self._is_open = False
+
+    # ------------------------------------------------------------------------------ statements
+
+    def rows(self, sql: str, arguments: Arguments = ()) -> list[Row]:
+        """All rows of a SELECT."""
+        if not self._is_open:
+            raise StoreError(
+                "this unit of work is over: read inside `with store.read()`, write inside store.write(...)"
+            )
+        try:
+            return self._connection.execute(sql, arguments).fetchall()
+        except sqlite3.Error as error:
+            raise store_error(error) from error
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise _unstorable(error) from error
+
+    def value(self, sql: str, arguments: Arguments = ()) -> Any:
+        """The first column of the first row, or None."""
+        found = self.rows(sql, arguments)
+        return found[0][0] if found else None
+
+    def change(self, sql: str, arguments: Arguments = ()) -> int:
+        """Run a changing statement; returns how many rows it touched."""
+        self.check_writable()
+        try:
+            return self._connection.execute(sql, arguments).rowcount
+        except sqlite3.Error as error:
+            raise store_error(error) from error
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise _unstorable(error) from error
+
+    def change_returning(self, sql: str, arguments: Arguments = ()) -> list[Row]:
+        """The same for a statement with RETURNING."""
+        self.check_writable()
+        return self.rows(sql, arguments)
+
+    def change_many(self, sql: str, arguments: Iterable[Arguments]) -> int:
+        """Run a changing statement for each set of arguments; returns how many rows they touched in all."""
+        self.check_writable()
+        try:
+            return self._connection.executemany(sql, arguments).rowcount
+        except sqlite3.Error as error:
+            raise store_error(error) from error
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise _unstorable(error) from error
+
+    def check_writable(self) -> None:
+        if not self._is_open:
+            raise StoreError("this unit of work is over: change the store inside store.write(...)")
+        if not self._writable:
+            raise StoreError("this unit is for reading only: change the store inside store.write(...)")
+
+    # ------------------------------------------------------------------------------ owners
+
+    def owner(self, scope: Scope) -> int | None:
+        """The number of a scope, None when nothing was ever written to it."""
+        number = self._known.get(scope) or self.fresh.get(scope)
+        if number is None:
+            number = self.value("SELECT number FROM owner WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))
+            if number is not None:
+                self.fresh[scope] = number
+        return number
+
+    def make_owner(self, scope: Scope) -> int:
+        """The number of a scope, a new one when it has none."""
+        self.check_writable()
+        number = self.owner(scope)
+        if number is None:
+            sql = "INSERT INTO owner (tenant, user) VALUES (?, ?) RETURNING number"
+            number = self.fresh[scope] = int(self.value(sql, (scope.tenant, scope.user)))
+        return number
+
+    # ------------------------------------------------------------------------------ counters
+
+    def counter(self, owner: int, name: str) -> int:
+        return self.value("SELECT value FROM counter WHERE owner = ? AND name = ?", (owner, name)) or 0
+
+    def take(self, owner: int, name: str, count: int = 1) -> int:
+        """Take `count` fresh numbers; returns the first.
+
+        Raises:
+            StoreError: the scope has used up all 16.7 million numbers of this kind.
+        """
+        sql = (
+            "INSERT INTO counter (owner, name, value) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET value = value + excluded.value RETURNING value"
+        )
+        last = int(self.change_returning(sql, (owner, name, count))[0][0])
+        if last > MAX_SEQ:
+            raise StoreError(f"this scope already holds {MAX_SEQ:,} of kind {name}: use another user or tenant")
+        return last - count + 1
+
+    def add_to_counter(self, owner: int, name: str, difference: int) -> None:
+        sql = (
+            "INSERT INTO counter (owner, name, value) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET value = value + excluded.value"
+        )
+        self.change(sql, (owner, name, difference))
+
+    def set_counter(self, owner: int, name: str, value: int) -> None:
+        sql = (
+            "INSERT INTO counter (owner, name, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+        )
+        self.change(sql, (owner, name, value))
+
+    def raise_counter(self, owner: int, name: str, value: int) -> None:
+        """A number was used that may not have been taken here: never give it out again."""
+        sql = (
+            "INSERT INTO counter (owner, name, value) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET value = excluded.value WHERE value < excluded.value"
+        )
+        self.change(sql, (owner, name, value))
+
+
+def _unstorable(error: Exception) -> InputError:
+    if isinstance(error, UnicodeEncodeError):
+        return InputError(
+            "the text holds a lone surrogate, which no encoding can carry: replace it, nothing was stored"
+        )
+    return InputError("a number is above what a database can hold (2^63): nothing was stored")
+
+
+# ---------------------------------------------------------------------------------- keys
+
+
+def row_key(owner: int, seq: int) -> int:
+    """The key of an owner's row.
+
+    Raises:
+        InputError: the number would reach into another owner's rows.
+    """
+    if not 1 <= seq <= MAX_SEQ:
+        raise InputError(f"number {seq} is outside 1 to {MAX_SEQ:,}")
+    return owner << SEQ_BITS | seq
+
+
+def seq_of(key: int) -> int:
+    return key & MAX_SEQ
+
+
+def first_key(owner: int) -> int:
+    """Below every key of the owner."""
+    return owner << SEQ_BITS
+
+
+def last_key(owner: int) -> int:
+    return owner << SEQ_BITS | MAX_SEQ
+
+
+def key_list(owner: int, seqs: Collection[int]) -> str:
+    """The keys of those numbers that an owner can have, for `IN (SELECT value FROM json_each(?))`."""
+    base = owner << SEQ_BITS
+    return json.dumps([base | seq for seq in set(seqs) if 1 <= seq <= MAX_SEQ])
+
+
+def marks(count: int) -> str:
+    """`?, ?, ?` for an IN list."""
+    return ", ".join("?" * count)

@@ -1,0 +1,110 @@
+"""The job queue in SQLite (SPEC O5).
+
+The jobs of one owner are a queue in order of `turn`; only its first job carries `due_at`. So looking for
+work reads one index of first jobs, however long the queues are, and no two jobs of an owner can run at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from jiyi.domain.scope import Scope
+from jiyi.ports import DeadJob, Job, JobCounts, Jobs
+from jiyi.stores.encoding import instant, micros, optional_instant, to_json
+from jiyi.stores.sqlite.access import Access
+
+
+class SqliteJobs(Jobs):
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def put(self, scope: Scope, kind: str, payload: Mapping[str, Any], now: datetime) -> int:
+        owner = self._access.make_owner(scope)
+        sql = """
+            INSERT INTO job (owner, turn, state, queued_at, kind, payload)
+            VALUES (?, (SELECT coalesce(max(turn), 0) + 1 FROM job), 'waiting', ?, ?, ?) RETURNING id
+        """
+        [(job_id,)] = self._access.change_returning(sql, (owner, micros(now), kind, to_json(dict(payload))))
+        self._step_up(owner)
+        return int(job_id)
+
+    def _step_up(self, owner: int) -> None:
+        """Give the first job of the owner's queue its due time, if it has none yet."""
+        sql = """
+            UPDATE job SET due_at = queued_at
+            WHERE id = (SELECT id FROM job WHERE owner = ? AND state <> 'dead' ORDER BY turn LIMIT 1) AND due_at IS NULL
+        """
+        self._access.change(sql, (owner,))
+
+    def claim(self, now: datetime, lease_until: datetime) -> Job | None:
+        sql = """
+            UPDATE job SET state = 'running', attempt = attempt + 1, due_at = :lease
+            WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND due_at <= :now ORDER BY turn LIMIT 1)
+            RETURNING id, owner, kind, payload, attempt, queued_at
+        """
+        found = self._access.change_returning(sql, {"now": micros(now), "lease": micros(lease_until)})
+        if not found:
+            return None
+        [(job_id, owner, kind, payload, attempt, queued_at)] = found
+        return Job(job_id, self._scope(owner), kind, json.loads(payload), attempt, instant(queued_at))
+
+    def finish(self, job: Job) -> bool:
+        sql = "DELETE FROM job WHERE id = ? AND attempt = ? AND state = 'running' RETURNING owner"
+        gone = self._access.change_returning(sql, (job.id, job.attempt))
+        for (owner,) in gone:
+            self._step_up(owner)
+        return bool(gone)
+
+    def fail(self, job: Job, error: str, now: datetime, retry_at: datetime | None) -> None:
+        held = "WHERE id = ? AND attempt = ? AND state = 'running'"
+        if retry_at is not None:
+            sql = f"UPDATE job SET state = 'waiting', due_at = ?, error = ? {held}"
+            self._access.change(sql, (micros(retry_at), error, job.id, job.attempt))
+            return
+        sql = f"UPDATE job SET state = 'dead', due_at = NULL, error = ?, died_at = ? {held} RETURNING owner"
+        for (owner,) in self._access.change_returning(sql, (error, micros(now), job.id, job.attempt)):
+            self._step_up(owner)
+
+    def counts(self, scope: Scope | None, now: datetime) -> JobCounts:
+        owner = None if scope is None else self._access.owner(scope) or 0
+        of_owner = "" if owner is None else "AND owner = :owner"
+        # A lease that has passed counts as waiting again.
+        sql = f"""
+            SELECT state = 'running' AND due_at > :now AS is_running, count(*), min(queued_at)
+            FROM job WHERE state <> 'dead' {of_owner} GROUP BY is_running
+        """
+        arguments = {"now": micros(now), "owner": owner}
+        alive = {running: (count, oldest) for running, count, oldest in self._access.rows(sql, arguments)}
+        dead = self._access.value(f"SELECT count(*) FROM job WHERE state = 'dead' {of_owner}", {"owner": owner})
+        waiting, oldest = alive.get(0, (0, None))
+        running, _ = alive.get(1, (0, None))
+        return JobCounts(waiting, running, dead, optional_instant(oldest))
+
+    def dead(self, limit: int = 100) -> list[DeadJob]:
+        sql = """
+            SELECT id, owner, kind, attempt, error, died_at FROM job
+            WHERE state = 'dead' ORDER BY died_at, id LIMIT ?
+        """
+        return [
+            DeadJob(job_id, self._scope(owner), kind, attempts, error or "", instant(died_at))
+            for job_id, owner, kind, attempts, error, died_at in self._access.rows(sql, (max(limit, 0),))
+        ]
+
+    def revive(self, job_id: int, now: datetime) -> bool:
+        # At the end of its owner's queue: jobs behind it may have been done, or be running, meanwhile.
+        sql = """
+            UPDATE job SET state = 'waiting', attempt = 0, queued_at = ?, due_at = NULL, error = NULL, died_at = NULL,
+                           turn = (SELECT max(turn) + 1 FROM job)
+            WHERE id = ? AND state = 'dead' RETURNING owner
+        """
+        revived = self._access.change_returning(sql, (micros(now), job_id))
+        for (owner,) in revived:
+            self._step_up(owner)
+        return bool(revived)
+
+    def _scope(self, owner: int) -> Scope:
+        [(tenant, user)] = self._access.rows("SELECT tenant, user FROM owner WHERE number = ?", (owner,))
+        return Scope(user=user, tenant=tenant)

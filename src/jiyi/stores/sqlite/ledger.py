@@ -1,0 +1,112 @@
+"""The ledger in SQLite: one row per plan for good, words and pictures apart so that they can be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
+from jiyi.domain.scope import Scope
+from jiyi.ports import Ledger
+from jiyi.stores.encoding import (
+    instant,
+    judgements_from_json,
+    judgements_to_json,
+    memory_from_json,
+    memory_to_json,
+    micros,
+)
+from jiyi.stores.sqlite.access import MAX_SEQ, Access, first_key, key_list, last_key, row_key, seq_of
+
+_SELECT = """
+    SELECT key, at, verb, actor, surface, undoes, forgotten, reason, judgements
+    FROM ledger LEFT JOIN ledger_words ON plan = key
+"""
+
+
+class SqliteLedger(Ledger):
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def append(self, scope: Scope, plan: Plan) -> LedgerEntry:
+        owner = self._access.make_owner(scope)
+        seq = self._access.take(owner, "plan")
+        key = row_key(owner, seq)
+        self._access.change(
+            "INSERT INTO ledger (key, at, verb, actor, surface, undoes) VALUES (?, ?, ?, ?, ?, ?)",
+            (key, micros(plan.at), plan.verb.value, plan.actor.who, plan.actor.surface, plan.undoes),
+        )
+        self._access.change(
+            "INSERT INTO ledger_words (plan, reason, judgements) VALUES (?, ?, ?)",
+            (key, plan.reason, judgements_to_json(plan.judgements)),
+        )
+        rows = [
+            (key, position, row_key(owner, c.seq), memory_to_json(c.before), memory_to_json(c.after))
+            for position, c in enumerate(plan.changes)
+        ]
+        sql = "INSERT INTO ledger_change (plan, position, memory, before, after) VALUES (?, ?, ?, ?, ?)"
+        self._access.change_many(sql, rows)
+        return LedgerEntry(seq, plan)
+
+    def get(self, scope: Scope, seq: int) -> LedgerEntry | None:
+        owner = self._access.owner(scope)
+        if owner is None or not 1 <= seq <= MAX_SEQ:
+            return None
+        found = self._read(f"{_SELECT} WHERE key = ?", (row_key(owner, seq),))
+        return found[0] if found else None
+
+    def entries(self, scope: Scope, *, after: int = 0, limit: int | None = None) -> list[LedgerEntry]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        start = first_key(owner) + min(max(after, 0), MAX_SEQ)
+        sql = f"{_SELECT} WHERE key > ? AND key <= ? ORDER BY key LIMIT ?"
+        return self._read(sql, (start, last_key(owner), -1 if limit is None else max(limit, 0)))
+
+    def about(self, scope: Scope, memory: int) -> list[LedgerEntry]:
+        owner = self._access.owner(scope)
+        if owner is None or not 1 <= memory <= MAX_SEQ:
+            return []
+        sql = f"{_SELECT} WHERE key IN (SELECT plan FROM ledger_change WHERE memory = ?) ORDER BY key"
+        return self._read(sql, (row_key(owner, memory),))
+
+    def _read(self, sql: str, arguments: Sequence[Any]) -> list[LedgerEntry]:
+        rows = self._access.rows(sql, arguments)
+        if not rows:
+            return []
+        # The entries asked for are one range of numbers or a few; the pictures of a range are read in one go.
+        pictures: dict[int, list[Change]] = {}
+        keys = key_list(rows[0][0] >> 24, [seq_of(row[0]) for row in rows])
+        sql = """
+            SELECT plan, before, after FROM ledger_change
+            WHERE plan IN (SELECT value FROM json_each(?)) ORDER BY plan, position
+        """
+        for plan, before, after in self._access.rows(sql, (keys,)):
+            pictures.setdefault(plan, []).append(Change(memory_from_json(before), memory_from_json(after)))
+        return [
+            LedgerEntry(
+                seq_of(key),
+                Plan(
+                    Verb(verb),
+                    Actor(actor, surface),
+                    instant(at),
+                    reason or "",
+                    tuple(pictures.get(key, ())),
+                    judgements_from_json(judgements) if judgements else (),
+                    undoes,
+                ),
+                bool(forgotten),
+            )
+            for key, at, verb, actor, surface, undoes, forgotten, reason, judgements in rows
+        ]
+
+    def erase(self, scope: Scope, memories: Collection[int]) -> None:
+        self._access.check_writable()
+        owner = self._access.owner(scope)
+        if owner is None or not memories:
+            return
+        keys = key_list(owner, memories)
+        held = "SELECT plan FROM ledger_change WHERE memory IN (SELECT value FROM json_each(?))"  # the entries that held one
+        self._access.change(f"UPDATE ledger SET forgotten = 1 WHERE key IN ({held})", (keys,))
+        self._access.change(f"DELETE FROM ledger_words WHERE plan IN ({held})", (keys,))
+        self._access.change("DELETE FROM ledger_change WHERE memory IN (SELECT value FROM json_each(?))", (keys,))

@@ -1,0 +1,265 @@
+"""Memories in SQLite: explicit columns, evidence and heat in tables of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from jiyi.domain.heat import Heat
+from jiyi.domain.memory import Evidence, Memory, Status, Triple
+from jiyi.domain.plans import Change
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError
+from jiyi.ports import Memories
+from jiyi.stores.encoding import (
+    CATEGORIES,
+    LANGUAGES,
+    SOURCES,
+    STATUSES,
+    instant,
+    micros,
+    optional_instant,
+    optional_micros,
+    to_json,
+)
+from jiyi.stores.sqlite.access import MAX_SEQ, Access, Row, first_key, key_list, last_key, marks, row_key, seq_of
+
+COLUMNS = (
+    "key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at, "
+    "changed_at, successor, kept, language, fact, value, subject, relation, object, negated, keywords, text"
+)
+_STORED = f"owner, {COLUMNS}"
+_UPSERT = (
+    f"INSERT INTO memory ({_STORED}) VALUES ({marks(24)}) ON CONFLICT (key) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
+)  # fmt: skip
+
+
+class SqliteMemories(Memories):
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    # ------------------------------------------------------------------------------ reading
+
+    def get(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
+        owner = self._access.owner(scope)
+        if owner is None or not seqs:
+            return []
+        sql = f"SELECT {COLUMNS} FROM memory WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key"
+        return self._read(sql, (key_list(owner, seqs),))
+
+    def believed(self, scope: Scope, keys: Collection[str] = (), values: Collection[str] = ()) -> list[Memory]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        found: list[Memory] = []
+        for some in _chunks(key for key in keys if key):
+            sql = f"SELECT {COLUMNS} FROM memory WHERE owner = ? AND fact <> '' AND fact IN ({marks(len(some))})"
+            found += self._read(sql, (owner, *some))
+        for some in _chunks(values):
+            sql = f"SELECT {COLUMNS} FROM memory WHERE owner = ? AND fact = '' AND value IN ({marks(len(some))})"
+            found += self._read(sql, (owner, *some))
+        return sorted(found, key=lambda memory: memory.seq)
+
+    def of_keys(self, scope: Scope, keys: Collection[str], limit: int = 64) -> list[Memory]:
+        return self._newest(scope, "fact <> '' AND fact", [key for key in keys if key], limit)
+
+    def of_relations(self, scope: Scope, relations: Collection[str], limit: int = 64) -> list[Memory]:
+        return self._newest(scope, "relation IS NOT NULL AND relation", relations, limit)
+
+    def _newest(self, scope: Scope, column: str, values: Collection[str], limit: int) -> list[Memory]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        found: list[Memory] = []
+        for some in _chunks(values):
+            sql = (
+                f"SELECT {COLUMNS} FROM memory WHERE owner = ? AND {column} IN ({marks(len(some))})"
+                " AND status = 'live' ORDER BY affirmed_at DESC, key DESC LIMIT ?"
+            )
+            found += self._read(sql, (owner, *some, max(limit, 0)))
+        found.sort(key=lambda memory: (memory.affirmed_at, memory.seq), reverse=True)
+        return found[: max(limit, 0)]
+
+    def listing(
+        self,
+        scope: Scope,
+        *,
+        status: Status | None = Status.LIVE,
+        categories: Collection[str] = (),
+        limit: int | None = None,
+    ) -> list[Memory]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        conditions = ["key BETWEEN ? AND ?"]
+        arguments: list[int | str] = [first_key(owner), last_key(owner)]
+        if status is not None:
+            conditions.append("status = ?")
+            arguments.append(status.value)
+        if categories:
+            conditions.append(f"category IN ({marks(len(categories))})")
+            arguments += map(str, categories)
+        sql = f"SELECT {COLUMNS} FROM memory WHERE {' AND '.join(conditions)} ORDER BY key LIMIT ?"
+        return self._read(sql, (*arguments, -1 if limit is None else max(limit, 0)))
+
+    def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
+        owner = self._access.owner(scope)
+        if owner is None or not needles:
+            return []
+        holds = " OR ".join(["instr(text, ?)"] * len(needles))
+        sql = (
+            f"SELECT {COLUMNS} FROM memory WHERE key BETWEEN ? AND ? AND status = 'live' AND ({holds})"
+            " ORDER BY key DESC LIMIT ?"
+        )
+        return self._read(sql, (first_key(owner), last_key(owner), *needles, max(limit, 0)))
+
+    def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
+        owner = self._access.owner(scope)
+        if owner is None or not message_seqs:
+            return {}
+        sql = """
+            SELECT DISTINCT message, memory FROM evidence
+            WHERE message IN (SELECT value FROM json_each(?)) ORDER BY message, memory
+        """
+        resting: dict[int, list[int]] = {}
+        for message, memory in self._access.rows(sql, (key_list(owner, message_seqs),)):
+            resting.setdefault(seq_of(message), []).append(seq_of(memory))
+        return resting
+
+    def _read(self, sql: str, arguments: Sequence[Any]) -> list[Memory]:
+        rows = self._access.rows(sql, arguments)
+        if not rows:
+            return []
+        sql = """
+            SELECT memory, message, span_start, span_end, at, session FROM evidence
+            WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, position
+        """
+        evidence: dict[int, list[Evidence]] = {}
+        for memory, message, start, end, at, session in self._access.rows(sql, (json.dumps([r[0] for r in rows]),)):
+            evidence.setdefault(memory, []).append(Evidence(seq_of(message), start, end, instant(at), session))
+        return [_memory(row, tuple(evidence.get(row[0], ()))) for row in rows]
+
+    # ------------------------------------------------------------------------------ writing
+
+    def next_seq(self, scope: Scope) -> int:
+        return self._access.take(self._access.make_owner(scope), "memory")
+
+    def write(self, scope: Scope, changes: Sequence[Change]) -> None:
+        owner = self._access.make_owner(scope)
+        for change in changes:
+            if change.after is not None:
+                self._put(owner, change.after)
+            elif 1 <= change.seq <= MAX_SEQ:
+                self._access.change("DELETE FROM memory WHERE key = ?", (row_key(owner, change.seq),))
+        added = [change.seq for change in changes if change.before is None]
+        if added:
+            self._access.raise_counter(owner, "memory", max(added))
+
+    def _put(self, owner: int, memory: Memory) -> None:
+        key = row_key(owner, memory.seq)
+        self._access.change(_UPSERT, (owner, *_row(key, memory)))
+        self._access.change("DELETE FROM evidence WHERE memory = ?", (key,))
+        sql = (
+            "INSERT INTO evidence (memory, position, message, span_start, span_end, at, session)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)"
+        )
+        for position, e in enumerate(memory.evidence):
+            message = row_key(owner, e.message)
+            self._access.change(sql, (key, position, message, e.start, e.end, micros(e.at), e.session))
+
+    # ------------------------------------------------------------------------------ heat
+
+    def heat(self, scope: Scope, seqs: Collection[int]) -> dict[int, Heat]:
+        owner = self._access.owner(scope)
+        if owner is None or not seqs:
+            return {}
+        sql = "SELECT memory, visits, at FROM heat WHERE memory IN (SELECT value FROM json_each(?))"
+        rows = self._access.rows(sql, (key_list(owner, seqs),))
+        return {seq_of(memory): Heat(visits, instant(at)) for memory, visits, at in rows}
+
+    def set_heat(self, scope: Scope, heats: Mapping[int, Heat]) -> None:
+        self._access.check_writable()
+        owner = self._access.owner(scope)
+        if owner is None:
+            return
+        sql = (
+            "INSERT INTO heat (memory, visits, at) SELECT key, ?, ? FROM memory WHERE key = ?"
+            " ON CONFLICT (memory) DO UPDATE SET visits = excluded.visits, at = excluded.at"
+        )
+        self._access.change_many(
+            sql,
+            [
+                (heat.visits, micros(heat.at), row_key(owner, seq))
+                for seq, heat in sorted(heats.items())
+                if 1 <= seq <= MAX_SEQ
+            ],
+        )
+
+
+def _chunks(values: Iterable[str], size: int = 500) -> list[list[str]]:
+    """Distinct values in lists that fit into one statement."""
+    distinct = sorted(set(values))
+    return [distinct[start : start + size] for start in range(0, len(distinct), size)]
+
+
+def _row(key: int, memory: Memory) -> Row:
+    triple = memory.triple
+    if memory.start != memory.start:
+        raise InputError("a confidence must be a number, not NaN")
+    return (
+        key,
+        memory.status.value,
+        memory.category.value,
+        memory.importance,
+        memory.source.value,
+        memory.start,
+        micros(memory.affirmed_at),
+        micros(memory.valid_from),
+        optional_micros(memory.valid_to),
+        micros(memory.learnt_at),
+        optional_micros(memory.retired_at),
+        optional_micros(memory.changed_at),
+        memory.successor,
+        memory.kept,
+        memory.language.value,
+        memory.key,
+        memory.value,
+        None if triple is None else triple.subject,
+        None if triple is None else triple.relation,
+        None if triple is None else triple.object,
+        None if triple is None else triple.negated,
+        to_json(memory.keywords),
+        memory.text,
+    )
+
+
+def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
+    (
+        key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at,
+        changed_at, successor, kept, language, fact, value, subject, relation, object_, negated, keywords, text,
+    ) = row  # fmt: skip
+    return Memory(
+        seq=seq_of(key),
+        text=text,
+        category=CATEGORIES[category],
+        importance=importance,
+        source=SOURCES[source],
+        start=start,
+        affirmed_at=instant(affirmed_at),
+        valid_from=instant(valid_from),
+        learnt_at=instant(learnt_at),
+        value=value,
+        key=fact,
+        triple=None if relation is None else Triple(subject, relation, object_, bool(negated)),
+        valid_to=optional_instant(valid_to),
+        retired_at=optional_instant(retired_at),
+        changed_at=optional_instant(changed_at),
+        status=STATUSES[status],
+        successor=successor,
+        evidence=evidence,
+        keywords=() if keywords == "[]" else tuple(json.loads(keywords)),
+        kept=bool(kept),
+        language=LANGUAGES[language],
+    )

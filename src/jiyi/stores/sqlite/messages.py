@@ -1,0 +1,209 @@
+"""Messages in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from jiyi.domain.memory import IncomingMessage, Message
+from jiyi.domain.scope import Scope
+from jiyi.errors import ConflictingMessage
+from jiyi.ports import Messages, SessionInfo
+from jiyi.stores.encoding import ROLES, instant_at, labels_from_json, labels_to_json, micros, utc_offset
+from jiyi.stores.sqlite.access import (
+    MAX_SEQ,
+    Access,
+    Row,
+    first_key,
+    key_list,
+    last_key,
+    marks,
+    row_key,
+    seq_of,
+)
+
+COLUMNS = "key, id, session, role, text, at, utc_offset, name, labels, forgotten"
+
+
+class SqliteMessages(Messages):
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
+        owner = self._access.make_owner(scope)
+        by_id = self._stored(owner, [m.id for m in messages])
+        fresh: list[IncomingMessage] = []
+        for incoming in messages:
+            known = by_id.setdefault(incoming.id, incoming)
+            if known is incoming:
+                fresh.append(incoming)
+            elif known.text != incoming.text and not (isinstance(known, Message) and known.forgotten):
+                raise ConflictingMessage(incoming.id)
+        if fresh:
+            first = self._access.take(owner, "message", len(fresh))
+            stored = [_numbered(incoming, seq) for seq, incoming in enumerate(fresh, first)]
+            by_id.update((m.id, m) for m in stored)
+            self._insert(owner, stored)
+        new = {id(incoming) for incoming in fresh}
+        return [(m, id(i) in new) for i in messages if isinstance(m := by_id[i.id], Message)]
+
+    def _stored(self, owner: int, ids: Sequence[str]) -> dict[str, Message | IncomingMessage]:
+        found: dict[str, Message | IncomingMessage] = {}
+        for start in range(0, len(ids), 500):
+            some = ids[start : start + 500]
+            sql = f"SELECT {COLUMNS} FROM message WHERE owner = ? AND id IN ({marks(len(some))})"
+            found.update((row[1], _message(row)) for row in self._access.rows(sql, (owner, *some)))
+        return found
+
+    def _insert(self, owner: int, messages: Sequence[Message]) -> None:
+        sql = (
+            "INSERT INTO message (key, owner, id, session, role, at, utc_offset, name, labels, text)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        )
+        rows = (
+            (
+                row_key(owner, m.seq),
+                owner,
+                m.id,
+                m.session,
+                m.role.value,
+                micros(m.at),
+                utc_offset(m.at),
+                m.name,
+                labels_to_json(m.labels),
+                m.text,
+            )
+            for m in messages
+        )
+        self._access.change_many(sql, rows)
+
+    def get(self, scope: Scope, seqs: Collection[int]) -> list[Message]:
+        owner = self._access.owner(scope)
+        if owner is None or not seqs:
+            return []
+        sql = f"SELECT {COLUMNS} FROM message WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key"
+        return [_message(row) for row in self._access.rows(sql, (key_list(owner, seqs),))]
+
+    def by_id(self, scope: Scope, message_id: str) -> Message | None:
+        owner = self._access.owner(scope)
+        sql = f"SELECT {COLUMNS} FROM message WHERE owner = ? AND id = ?"
+        found = self._access.rows(sql, (owner, message_id))
+        return _message(found[0]) if found else None
+
+    def window(
+        self,
+        scope: Scope,
+        *,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        after: tuple[datetime, int] | None = None,
+        before: tuple[datetime, int] | None = None,
+        latest: bool = False,
+        limit: int = 50,
+    ) -> list[Message]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        conditions, arguments = ["owner = ?", "forgotten = 0"], [owner]
+        tests: list[tuple[str, Any]] = [
+            ("session = ?", session),
+            ("at >= ?", None if since is None else micros(since)),
+            ("at < ?", None if until is None else micros(until)),
+        ]
+        for test, argument in tests:
+            if argument is not None:
+                conditions.append(test)
+                arguments.append(argument)
+        for comparison, place in ((">", after), ("<", before)):
+            if place is not None:
+                conditions.append(f"(at, key) {comparison} (?, ?)")
+                arguments += [micros(place[0]), first_key(owner) + min(max(place[1], 0), MAX_SEQ + 1)]
+        order = "at DESC, key DESC" if latest else "at, key"
+        sql = f"SELECT {COLUMNS} FROM message WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ?"
+        found = [_message(row) for row in self._access.rows(sql, (*arguments, max(limit, 0)))]
+        return found[::-1] if latest else found
+
+    def after_seq(self, scope: Scope, seq: int, limit: int) -> list[Message]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        sql = f"SELECT {COLUMNS} FROM message WHERE key > ? AND key <= ? AND forgotten = 0 ORDER BY key LIMIT ?"
+        start = first_key(owner) + min(max(seq, 0), MAX_SEQ)
+        return [_message(row) for row in self._access.rows(sql, (start, last_key(owner), max(limit, 0)))]
+
+    def last_seq(self, scope: Scope) -> int:
+        owner = self._access.owner(scope)
+        return 0 if owner is None else self._access.counter(owner, "message")
+
+    def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Message]:
+        owner = self._access.owner(scope)
+        if owner is None or not needles:
+            return []
+        holds = " OR ".join(["instr(text, ?)"] * len(needles))
+        sql = (
+            f"SELECT {COLUMNS} FROM message WHERE key BETWEEN ? AND ? AND forgotten = 0 AND ({holds})"
+            " ORDER BY key DESC LIMIT ?"
+        )
+        arguments = (first_key(owner), last_key(owner), *needles, max(limit, 0))
+        return [_message(row) for row in self._access.rows(sql, arguments)]
+
+    def sessions(self, scope: Scope, limit: int = 1000) -> list[SessionInfo]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        # The offsets of the first and the last turn, so that instants read as they were said.
+        sql = """
+            WITH span AS (
+                SELECT session, min(at) AS first_at, max(at) AS last_at, count(*) AS messages
+                FROM message WHERE owner = :owner AND forgotten = 0
+                GROUP BY session ORDER BY last_at DESC, session LIMIT :limit)
+            SELECT session, first_at, last_at, messages,
+                   (SELECT utc_offset FROM message AS m WHERE m.owner = :owner AND m.forgotten = 0
+                     AND m.session = span.session AND m.at = first_at ORDER BY m.key LIMIT 1),
+                   (SELECT utc_offset FROM message AS m WHERE m.owner = :owner AND m.forgotten = 0
+                     AND m.session = span.session AND m.at = last_at ORDER BY m.key DESC LIMIT 1)
+            FROM span ORDER BY last_at DESC, session
+        """
+        return [
+            SessionInfo(session, instant_at(first, first_offset), instant_at(last, last_offset), messages)
+            for session, first, last, messages, first_offset, last_offset in self._access.rows(
+                sql, {"owner": owner, "limit": max(limit, 0)}
+            )
+        ]
+
+    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
+        self._access.check_writable()
+        owner = self._access.owner(scope)
+        if owner is not None and 1 <= seq <= MAX_SEQ:
+            sql = "UPDATE message SET text = ?, forgotten = ? WHERE key = ?"
+            self._access.change(sql, (text, forgotten, row_key(owner, seq)))
+
+
+def _numbered(message: IncomingMessage, seq: int) -> Message:
+    return Message(
+        seq=seq,
+        id=message.id,
+        session=message.session,
+        role=message.role,
+        text=message.text,
+        at=message.at,
+        name=message.name,
+        labels=dict(message.labels),
+    )
+
+
+def _message(row: Row) -> Message:
+    key, message_id, session, role, text, at, offset, name, labels, forgotten = row
+    return Message(
+        seq=seq_of(key),
+        id=message_id,
+        session=session,
+        role=ROLES[role],
+        text=text,
+        at=instant_at(at, offset),
+        name=name,
+        labels=labels_from_json(labels),
+        forgotten=bool(forgotten),
+    )

@@ -1,0 +1,201 @@
+"""The default store: one SQLite file in WAL mode (SPEC O1)."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from jiyi.domain.memory import Memory, Message
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError, StoreError
+from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
+from jiyi.settings import TextIndexName
+from jiyi.stores.sqlite import care, checks, native
+from jiyi.stores.sqlite.access import Access
+from jiyi.stores.sqlite.backup import back_up
+from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_writer, make_file
+from jiyi.stores.sqlite.postings import term_hash
+from jiyi.stores.sqlite.readers import Readers
+from jiyi.stores.sqlite.schema import migrate_up, shipped
+from jiyi.stores.sqlite.text_index import TextRules
+from jiyi.stores.sqlite.unit import SqliteUnit
+from jiyi.stores.sqlite.writer import Writer
+
+T = TypeVar("T")
+
+STANDARD_BM25 = BM25()
+
+
+def open_sqlite(
+    path: str | Path,
+    *,
+    text_index: TextIndexName = "postings",
+    message_index: TextIndexName | None = None,
+    synchronous: Synchronous = "FULL",
+    bm25: BM25 = STANDARD_BM25,
+    rebuild_text_index: bool = False,
+) -> SqliteStore:
+    """Open a database file; make it, or bring its schema up to date, when needed.
+
+    Args:
+        path: the file. Folders above it are made. `:memory:` is refused: every connection would get its own.
+        text_index: the index of memories. The first opening decides; `message_index` is the same for messages,
+            by default the same index.
+        synchronous: `FULL` survives a power loss; `NORMAL` may lose the last commits in one, never in a crash.
+        bm25: how the text index scores.
+        rebuild_text_index: where a kind is indexed otherwise, switch it instead of refusing; its index is empty
+            until the caller has indexed every scope again.
+
+    Raises:
+        StoreError: not a database of jiyi, or one with another text index; says what to do.
+        MigrationError: its schema is newer, edited, or could not be brought up to date.
+    """
+    if str(path) in ("", ":memory:") or str(path).startswith("file:"):
+        raise StoreError(
+            f"{str(path)!r} is not the path of a file: give one, in a temporary folder if it need not stay"
+        )
+    file = Path(path).expanduser().absolute()
+    if file.is_dir():
+        raise StoreError(f"{file} is a folder: give the path of a file, such as {file / 'memory.db'}")
+    make_file(file)
+    migrate_up(file, shipped())
+    connection = connect_writer(file, synchronous)
+    wanted = {Kind.MEMORY: text_index, Kind.MESSAGE: message_index or text_index}
+    try:
+        settings = _begun(connection, wanted)
+    except BaseException:
+        connection.close()
+        raise
+    store = SqliteStore(file, connection, bytes.fromhex(settings["secret"]), synchronous, bm25)
+    others = {kind: name for kind, name in wanted.items() if settings[_setting(kind)] != name}
+    if others and not rebuild_text_index:
+        store.close()
+        kind, name = others.popitem()
+        raise StoreError(
+            f"the {kind.value} texts of this database are indexed by {settings[_setting(kind)]}, not by {name}: "
+            f"open it with {settings[_setting(kind)]}, or run `jiyi reindex --text-index {name}`"
+        )
+    if others:
+        store.rebuild_text_index(memory=others.get(Kind.MEMORY), message=others.get(Kind.MESSAGE))
+    return store
+
+
+def _setting(kind: Kind) -> str:
+    return f"text.{kind.value}"
+
+
+def _begun(connection: sqlite3.Connection, wanted: Mapping[Kind, TextIndexName]) -> dict[str, str]:
+    """What the database says of itself. A new one gets its secret and the wanted text indexes first."""
+    if not (settings := _settings(connection)):
+        begin_immediate(connection)
+        try:
+            # Again, now that no other process can do the same.
+            if not (settings := _settings(connection)):
+                settings = {"secret": secrets.token_hex(32), **{_setting(kind): name for kind, name in wanted.items()}}
+                access = Access(connection, {}, writable=True)
+                access.change_many("INSERT INTO store_setting (name, value) VALUES (?, ?)", settings.items())
+                for kind, name in wanted.items():
+                    if name == "native":
+                        native.create_table(access, kind.value)
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+    return settings
+
+
+def _settings(connection: sqlite3.Connection) -> dict[str, str]:
+    return dict(connection.execute("SELECT name, value FROM store_setting").fetchall())
+
+
+class SqliteStore(Store):
+    """All ports over one file. Make it with `open_sqlite`."""
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, secret: bytes, synchronous: Synchronous, bm25: BM25
+    ) -> None:
+        self.path = path
+        self._secret = secret
+        self._synchronous = synchronous
+        self._bm25 = bm25
+        hashed = term_hash(secret)
+
+        @lru_cache(maxsize=4)
+        def rules(memory: TextIndexName, message: TextIndexName) -> TextRules:
+            return TextRules(memory, message, bm25, hashed)
+
+        self._rules = rules
+        known_owners: dict[Scope, int] = {}
+        self._readers = Readers(path, known_owners, self._unit)
+        self._writer = Writer(connection, known_owners)
+
+    def _unit(self, access: Access) -> SqliteUnit:
+        """The ports of one unit of work, with the text indexes that the database uses at this moment."""
+        # Read each time: another process may have changed them. It also fixes the snapshot of a reading unit now.
+        sql = "SELECT value FROM store_setting WHERE name IN ('text.memory', 'text.message') ORDER BY name"
+        (memory,), (message,) = access.rows(sql)
+        return SqliteUnit(access, self._rules(memory, message))
+
+    def read(self) -> AbstractContextManager[Unit]:
+        return self._readers.snapshot()
+
+    def write(self, work: Callable[[Unit], T]) -> T:
+        return self._writer.write(lambda access: work(self._unit(access)))
+
+    def meta(self, name: str) -> str | None:
+        with self._readers.snapshot() as unit:
+            value = unit.access.value("SELECT value FROM meta WHERE name = ?", (name,))
+        return None if value is None else str(value)
+
+    def set_meta(self, name: str, value: str) -> None:
+        sql = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+        self._writer.write(lambda access: access.change(sql, (name, value)))
+
+    @property
+    def secret(self) -> bytes:
+        return self._secret
+
+    def info(self) -> StoreInfo:
+        with self._readers.snapshot() as unit:
+            return care.info(unit.access, self.path, self._synchronous)
+
+    def rebuild_text_index(self, *, memory: TextIndexName | None = None, message: TextIndexName | None = None) -> None:
+        """*Operator.* Empty the text index of a kind and use this index for it from now on; None leaves a kind alone.
+
+        Nothing is found in it until the caller has indexed every scope again. Programs that have the file
+        open follow at their next unit of work.
+        """
+        names = {kind: name for kind, name in ((Kind.MEMORY, memory), (Kind.MESSAGE, message)) if name is not None}
+        if unknown := set(names.values()) - {"postings", "native"}:
+            raise InputError(f"no text index {', '.join(unknown)}: choose postings or native")
+        self._writer.write(lambda access: care.empty_text_index(access, names))
+
+    def check(self, terms_of: Callable[[Kind, Memory | Message], Document]) -> Iterator[Check]:
+        with self._readers.snapshot():
+            pass  # refuses when closed or forked
+        return checks.check(self.path, self._unit, self._writer, terms_of)
+
+    def repair(self) -> list[str]:
+        """*Operator.* Make indexes and counters right again; returns what was done, one line each.
+
+        Rows that the text index lacks are not made here, since that needs the segmenter: run `jiyi reindex`.
+        """
+        return self._writer.write(lambda access: care.repair(access, self._unit(access).text.indexes))
+
+    def purge(self) -> None:
+        """*Operator.* Leave no erased byte in the files. Writes wait meanwhile: about ten seconds a gigabyte."""
+        self._writer.alone(care.purge)
+
+    def backup(self, target: str) -> None:
+        with self._readers.snapshot():
+            pass  # refuses when closed or forked
+        back_up(self.path, Path(target).expanduser().absolute())
+
+    def close(self) -> None:
+        self._writer.close()
+        self._readers.close()

@@ -1,0 +1,51 @@
+"""One unit of work over all ports: a snapshot for reading, or a transaction for writing."""
+
+from __future__ import annotations
+
+from jiyi.domain.scope import Scope
+from jiyi.ports import Unit
+from jiyi.stores.sqlite.access import Access
+from jiyi.stores.sqlite.jobs import SqliteJobs
+from jiyi.stores.sqlite.ledger import SqliteLedger
+from jiyi.stores.sqlite.memories import SqliteMemories
+from jiyi.stores.sqlite.messages import SqliteMessages
+from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
+
+
+class SqliteUnit(Unit):
+    def __init__(self, access: Access, rules: TextRules) -> None:
+        self._access = access
+        self._messages = SqliteMessages(access)
+        self._memories = SqliteMemories(access)
+        self._text = SqliteTextIndex(access, rules)
+        self._ledger = SqliteLedger(access)
+        self._jobs = SqliteJobs(access)
+
+    @property
+    def messages(self) -> SqliteMessages:
+        return self._messages
+
+    @property
+    def memories(self) -> SqliteMemories:
+        return self._memories
+
+    @property
+    def text(self) -> SqliteTextIndex:
+        return self._text
+
+    @property
+    def ledger(self) -> SqliteLedger:
+        return self._ledger
+
+    @property
+    def jobs(self) -> SqliteJobs:
+        return self._jobs
+
+    @property
+    def access(self) -> Access:
+        """For the store itself: what is not part of a port."""
+        return self._access
+
+    def scopes(self) -> list[Scope]:
+        rows = self._access.rows("SELECT tenant, user FROM owner ORDER BY number")
+        return [Scope(user=user, tenant=tenant) for tenant, user in rows]

@@ -1,0 +1,166 @@
+"""The command `jiyi`: which commands there are, and the outer edge where errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import jiyi
+from jiyi.errors import JiyiError, NotFound
+from jiyi.surfaces.cli import demo, doctor, importing, measuring, reading, upkeep, writing
+from jiyi.surfaces.cli.calls import COMMON, Action, Common, with_common
+from jiyi.surfaces.cli.output import harden_streams, harmless, silence_stdout
+
+OK, ERROR, USAGE, NOT_FOUND, INTERRUPTED = 0, 1, 2, 3, 130
+
+EXIT_CODES: Sequence[tuple[type[BaseException], int]] = (
+    (NotFound, NOT_FOUND),
+    (JiyiError, ERROR),
+)
+"""The first that fits counts. Wrong usage of the command line itself is 2."""
+
+
+class Edge(TyperGroup):
+    """The group of all commands; what goes wrong in one ends here."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run, and end the process with an exit code."""
+        harden_streams()
+        given = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in given
+        try:
+            code = super().main(
+                given, prog_name, complete_var, standalone_mode=False, windows_expand_args=windows_expand_args, **extra
+            )
+            sys.stdout.flush()
+        except BrokenPipeError:
+            silence_stdout()
+            code = ERROR
+        except typer.Abort:
+            _complain("Aborted", "nothing was changed", as_json)
+            code = ERROR
+        except typer.TyperException as error:
+            _complain("Usage", _usage(error), as_json)
+            code = error.exit_code
+        except (JiyiError, OSError) as error:
+            _complain(type(error).__name__, str(error), as_json)
+            code = next((code for kind, code in EXIT_CODES if isinstance(error, kind)), ERROR)
+        except Exception as error:  # noqa: BLE001 — the edge of a command: a user gets a sentence, not a traceback
+            if os.environ.get("JIYI_DEBUG"):
+                raise
+            _complain("Bug", f"this is a bug in jiyi ({type(error).__name__}): run it again with JIYI_DEBUG=1 to see "
+                      "where, and report that", as_json)  # fmt: skip
+            code = ERROR
+        if code == INTERRUPTED:
+            _complain("Interrupted", "stopped", as_json)
+        raise SystemExit(code if isinstance(code, int) else OK)
+
+
+def _complain(kind: str, message: str, as_json: bool) -> None:
+    """One error on stderr; whoever reads stdout must not have to tell it from data."""
+    message = harmless(message)
+    if as_json:
+        document = {"error": {"kind": kind, "message": message}}
+        sys.stderr.write(f"{json.dumps(document, ensure_ascii=not _takes(message))}\n")
+    else:
+        sys.stderr.write(f"Error: {message}\n")
+
+
+def _takes(text: str) -> bool:
+    try:
+        text.encode(sys.stderr.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _usage(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    hint = f" (`{context.command_path} --help` shows how)" if context is not None else ""
+    return f"{error.format_message().rstrip('.')}{hint}"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"jiyi {jiyi.__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="jiyi",
+    cls=Edge,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+@app.callback()
+def start(
+    context: typer.Context,
+    db: COMMON["db"] = None,
+    user: COMMON["user"] = None,
+    tenant: COMMON["tenant"] = None,
+    tz: COMMON["tz"] = None,
+    json: COMMON["json"] = False,
+    quiet: COMMON["quiet"] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Long-term memory for AI agents, in Chinese and English. 给 AI 智能体的长期记忆，中文英文都行。
+
+    Start with `jiyi demo`. Every command takes the common options, before or after its name.
+    """
+    context.obj = Common(db, user, tenant, tz, json, quiet)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+GROUPS: dict[str, dict[str, Action]] = {
+    "Start here": {"demo": demo.demo, "doctor": doctor.doctor},
+    "Put in": {"remember": writing.remember, "observe": writing.observe, "import": importing.import_},
+    "Ask": {
+        "recall": reading.recall,
+        "context": reading.context,
+        "history": reading.history,
+        "sessions": reading.sessions,
+        "profile": reading.profile,
+        "memories": reading.memories,
+        "versions": reading.versions,
+    },
+    "Change": {
+        "correct": writing.correct,
+        "forget": writing.forget,
+        "undo": writing.undo,
+        "ledger": reading.ledger,
+    },
+    "Operate": {
+        "work": upkeep.work,
+        "reindex": upkeep.reindex,
+        "backup": upkeep.backup,
+        "restore": upkeep.restore,
+        "config": upkeep.config,
+    },
+}
+"""Every command, under the heading that `jiyi --help` shows."""
+
+for heading, commands in GROUPS.items():
+    for name, action in commands.items():
+        app.command(name, rich_help_panel=heading)(with_common(action))
+
+evaluation = typer.Typer(help="Measure what memory does on labelled cases.", no_args_is_help=True)
+evaluation.command("cases")(with_common(measuring.cases))
+app.add_typer(evaluation, name="eval", rich_help_panel="Operate")

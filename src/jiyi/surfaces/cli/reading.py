@@ -1,0 +1,211 @@
+"""Commands that answer: recall, context, history, profile, memories, versions, ledger."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from jiyi.domain.memory import Category, Language, Status
+from jiyi.surfaces.cli.calls import CATEGORIES, Call
+from jiyi.surfaces.cli.output import counted
+from jiyi.surfaces.cli.wording import (
+    day,
+    entry_document,
+    entry_lines,
+    item_document,
+    item_lines,
+    memories_document,
+    memories_lines,
+    message_document,
+    message_lines,
+    moment,
+    recollection_document,
+    recollection_lines,
+)
+
+
+class Kind(StrEnum):
+    """Kinds of recalled things."""
+
+    FACT = "fact"
+    MEMORY = "memory"
+    MESSAGE = "message"
+
+
+class Shown(StrEnum):
+    """Which memories are listed."""
+
+    LIVE = "live"
+    ENDED = "ended"
+    RETRACTED = "retracted"
+    ALL = "all"
+
+
+Since = Annotated[
+    str | None, typer.Option(metavar="DATE", help="Not before this date or date-time, e.g. 2026-03-01.", show_default=False)
+]
+Until = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="Up to the end of this date, or before this date-time.", show_default=False),
+]
+
+
+def recall(
+    call: Call,
+    query: Annotated[str, typer.Argument(help="Any question or words, in Chinese or English.")],
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Items at the most.")] = 8,
+    kind: Annotated[list[Kind] | None, typer.Option(metavar="KIND", help="fact, memory or message; may be repeated.")] = None,
+    category: Annotated[list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")] = None,
+    min_importance: Annotated[int, typer.Option(min=1, max=5, metavar="1-5", help="Memories of this importance and above.")] = 1,
+    since: Since = None,
+    until: Until = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this session.")] = None,
+) -> None:
+    """Find what is known about a question, best first, each with the reason it was found."""
+    with call.memory() as me:
+        found = me.recall(
+            query, limit=limit, kinds=kind or None, categories=category or (), min_importance=min_importance,
+            since=call.instant(since, "--since"), until=call.instant(until, "--until", end=True), session=session,
+        )  # fmt: skip
+    if found.relaxed:
+        call.out.note(f"note: {found.relaxed}")
+    if found.nothing_because:
+        call.out.note(f"nothing found: {found.nothing_because}")
+    call.out.show(recollection_document(found, call.zone), recollection_lines(found, call.zone))
+
+
+def context(
+    call: Call,
+    query: Annotated[str, typer.Argument(help="What the user just said or asked.")],
+    budget: Annotated[int | None, typer.Option(metavar="TOKENS", help="Tokens at the most.")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The session going on; its last turns are shown.")
+    ] = None,
+    language: Annotated[Language | None, typer.Option(help="Of the headings; the question's by default.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print on stderr why each item is there.")] = False,
+) -> None:
+    """Print the block for the system role: what an agent should know before it answers this."""
+    with call.memory() as me:
+        block = me.context(query, budget=budget, session=session, language=language)
+    document = {
+        "query": query,
+        "text": block.text,
+        "tokens": block.tokens,
+        "items": [item_document(item, rank, call.zone) for rank, item in enumerate(block.items, 1)],
+        "nothing_because": block.recollection.nothing_because or None,
+    }
+    call.out.verbatim(document, block.text)
+    if explain:
+        for rank, item in enumerate(block.items, 1):
+            for line in item_lines(item, rank, call.zone):
+                call.out.note(line)
+        for name, reason in block.recollection.dropped:
+            call.out.note(f"left out: {name}, {reason}")
+        call.out.note(f"{block.tokens} tokens")
+
+
+def history(
+    call: Call,
+    query: Annotated[str | None, typer.Argument(help="Words to look for; without them the turns in order.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Only this session.")] = None,
+    around: Annotated[str | None, typer.Option(metavar="ID", help="The turns around this one, e.g. h17.")] = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Turns at the most.")] = 50,
+) -> None:
+    """Read what was said: by words, by session, by time, or around one turn."""
+    with call.memory() as me:
+        found = me.history(
+            query, session=session, around=around, since=call.instant(since, "--since"),
+            until=call.instant(until, "--until", end=True), limit=limit,
+        )  # fmt: skip
+    document = {"query": query, "messages": [message_document(m, call.zone) for m in found.messages]}
+    if not found.messages:
+        because = found.recollection.nothing_because if found.recollection else "no turn fits"
+        call.out.note(f"nothing found: {because}")
+    elif found.recollection is not None and found.recollection.relaxed:
+        call.out.note(f"note: {found.recollection.relaxed}")
+    call.out.show(document, message_lines(found.messages, call.zone))
+
+
+def sessions(
+    call: Call, limit: Annotated[int, typer.Option(min=1, metavar="N", help="Sessions at the most.")] = 50
+) -> None:
+    """List the sessions, the latest first."""
+    with call.memory() as me:
+        found = me.sessions(limit)
+    document = {
+        "sessions": [
+            {
+                "session": s.session,
+                "first_at": moment(s.first_at, call.zone),
+                "last_at": moment(s.last_at, call.zone),
+                "messages": s.messages,
+            }
+            for s in found
+        ]
+    }
+    if not found:
+        call.out.note("no sessions yet")
+    call.out.show(
+        document,
+        (f"{day(s.first_at, call.zone)} – {day(s.last_at, call.zone)}  {counted(s.messages, 'message')}  {s.session}" for s in found),
+    )
+
+
+def profile(call: Call) -> None:
+    """Print the user in a few lines, each naming its memory."""
+    with call.memory() as me:
+        shown = me.profile()
+    document = {
+        "text": shown.text,
+        "lines": [{"text": line.text, "id": line.memory.id, "unverified": line.unverified} for line in shown.lines],
+        "left_out": shown.left_out,
+    }
+    if not shown.lines:
+        call.out.note("nothing is known about this user yet")
+    if shown.left_out:
+        call.out.note(f"{shown.left_out} more lines did not fit: `jiyi memories` lists everything")
+    call.out.show(document, [shown.text] if shown.lines else [])
+
+
+def memories(
+    call: Call,
+    status: Annotated[Shown, typer.Option(help="live, those that ended, those taken back, or all.")] = Shown.LIVE,
+    category: Annotated[list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")] = None,
+) -> None:
+    """List what is believed, with source, confidence and date."""
+    with call.memory() as me:
+        found = me.memories(
+            status=None if status is Shown.ALL else Status(status.value), categories=category or ()
+        )
+        document = {"memories": memories_document(me, found, call.zone)}
+        call.out.show(document, memories_lines(me, found, call.zone, "no memories"))
+
+
+def versions(
+    call: Call,
+    what: Annotated[str, typer.Argument(help="A memory such as m42, or the name of a fact: database, 数据库, budget.")],
+) -> None:
+    """Show every value that a fact has had, oldest first."""
+    with call.memory() as me:
+        found = me.versions(what)
+        document = {"what": what, "memories": memories_document(me, found, call.zone)}
+        none = f"no fact called {what!r}: `jiyi memories` lists what there is"
+        call.out.show(document, memories_lines(me, found, call.zone, none))
+
+
+def ledger(
+    call: Call, limit: Annotated[int, typer.Option(min=1, metavar="N", help="The last so many.")] = 50
+) -> None:
+    """List every change of memory: when, who, what and why."""
+    with call.memory() as me:
+        entries = me.ledger(limit=limit)
+    if not entries:
+        call.out.note("nothing has changed yet")
+    call.out.show(
+        {"entries": [entry_document(e, call.zone) for e in entries]},
+        (line for e in entries for line in entry_lines(e, call.zone)),
+    )

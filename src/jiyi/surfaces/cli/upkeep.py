@@ -1,0 +1,131 @@
+"""Commands for whoever runs jiyi: work, reindex, backup, restore, config."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jiyi.assembly import open_memory, restore_database
+from jiyi.errors import NotFound, StoreError
+from jiyi.memory_layer import MemoryLayer
+from jiyi.settings import TextIndexName
+from jiyi.surfaces.cli.calls import Call
+from jiyi.surfaces.cli.origins import effective
+from jiyi.surfaces.cli.output import Line, counted
+from jiyi.surfaces.cli.wording import moment
+
+
+def work(
+    call: Call,
+    retry_dead: Annotated[
+        list[int] | None, typer.Option(metavar="ID", help="First queue this dead job again; may be repeated.")
+    ] = None,
+) -> None:
+    """Run background jobs that are due, and list those that were given up."""
+    with call.layer() as layer:
+        for job in retry_dead or ():
+            layer.retry_job(job)
+        done = call.work(layer)
+        left, dead = layer.lag(), layer.dead_jobs()
+    document = {
+        "done": done,
+        "waiting": left.waiting,
+        "running": left.running,
+        "oldest_at": moment(left.oldest_at, call.zone),
+        "dead": [
+            {
+                "id": d.id,
+                "user": d.scope.user,
+                "tenant": d.scope.tenant,
+                "kind": d.kind,
+                "attempts": d.attempts,
+                "error": d.error,
+                "died_at": moment(d.died_at, call.zone),
+            }
+            for d in dead
+        ],
+    }
+
+    def lines() -> Iterator[Line]:
+        yield f"{counted(done, 'job')} done, {left.waiting} waiting, {left.running} running, {left.dead} given up"
+        for d in dead:
+            yield f"  {d.id}  {d.kind} of {d.scope}, {d.attempts} attempts: {d.error}  (--retry-dead {d.id})"
+
+    call.out.show(document, lines())
+
+
+def reindex(
+    call: Call,
+    text_index: Annotated[
+        TextIndexName | None, typer.Option(help="Change to this text index, for memories and messages.")
+    ] = None,
+    dictionary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Use this dictionary from now on, one word a line.")
+    ] = None,
+) -> None:
+    """Build the text index of every user anew, after a change of segmenter, dictionary or kind of index."""
+    _need_database(call)
+    settings = call.settings_with(
+        memory_index=text_index, message_index=text_index, dictionary=None if dictionary is None else str(dictionary)
+    )
+    with open_memory(settings=settings, reindexing=True) as layer:
+        documents, scopes = rebuild_index(layer, call), len(layer.scopes())
+    if text_index is not None and {text_index} != {call.settings.memory_index, call.settings.message_index}:
+        call.out.note(f'to keep it: memory_index = "{text_index}" and message_index = "{text_index}" in jiyi.toml')
+    if dictionary is not None and str(dictionary) != call.settings.dictionary:
+        call.out.note(f'to keep it: dictionary = "{dictionary}" in jiyi.toml, or JIYI_DICTIONARY')
+    call.out.show(
+        {"documents": documents, "scopes": scopes}, [f"{counted(documents, 'text')} of {counted(scopes, 'user')} indexed anew"]
+    )
+
+
+def rebuild_index(layer: MemoryLayer, call: Call) -> int:
+    with call.out.progress("indexing", len(layer.scopes()), "user") as step:
+        return layer.reindex(lambda _done, _total: step(1))
+
+
+def backup(call: Call, target: Annotated[Path, typer.Argument(help="A new file.")]) -> None:
+    """Copy the database to a new file, also while it is in use."""
+    _need_database(call)
+    with call.layer() as layer:
+        layer.backup(os.fspath(target))
+    size = target.stat().st_size
+    call.out.show({"backup": str(target), "bytes": size}, [f"backed up to {target} ({size:,} bytes)"])
+
+
+def restore(
+    call: Call,
+    source: Annotated[Path, typer.Argument(help="A file made by `jiyi backup`.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Put it in the place of the database there.")] = False,
+) -> None:
+    """Bring a backup back as the database. Close other programs that use the database first."""
+    target = call.database
+    if target is None:
+        raise StoreError("an in-memory store cannot be restored into: name a file with --db")
+    if not source.is_file():
+        raise NotFound(f"there is no file {source}: name a backup that `jiyi backup` made")
+    kept = restore_database(source, target, replace=replace)
+    if kept is not None:
+        call.out.note(f"what was there before is kept in {kept}: delete it when you no longer need it")
+    with call.layer() as layer:  # brings an older schema up to date, and sees that the index fits the segmenter
+        scopes = len(layer.scopes())
+    document = {"database": str(target), "source": str(source), "kept": None if kept is None else str(kept), "scopes": scopes}
+    call.out.show(document, [f"restored {source} to {target}: {counted(scopes, 'user')}"])
+
+
+def config(call: Call) -> None:
+    """List every setting with its value and where the value comes from."""
+    settings = effective(call.settings, os.environ, call.common)
+    width = max(len(s.name) for s in settings)
+    document = {"settings": {s.name: {"value": s.value, "origin": s.origin} for s in settings}}
+    lines: Iterator[Line] = ((f"{s.name:<{width}}  {s.shown}", (f"  ({s.origin})", "dim")) for s in settings)
+    call.out.show(document, lines)
+
+
+def _need_database(call: Call) -> None:
+    if call.database is not None and not call.database.exists():
+        raise StoreError(f"there is no database in {call.database}: name one with --db")

@@ -1,0 +1,270 @@
+"""How things look: a JSON document with stable keys for programs, lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, TypeAlias
+
+from jiyi.domain.memory import Memory, Message, Status, memory_id, message_handle, plan_id
+from jiyi.domain.plans import LedgerEntry, Plan
+from jiyi.memory_layer import ScopedMemory
+from jiyi.pipelines.gateway import Receipt
+from jiyi.pipelines.recall import Item, Recollection
+from jiyi.surfaces.cli.output import Line
+
+Document: TypeAlias = dict[str, Any]
+
+BOLD, DIM = "bold", "dim"
+
+
+def moment(at: datetime | None, zone: tzinfo) -> str | None:
+    """An instant for programs: ISO 8601 in the user's zone."""
+    return None if at is None else at.astimezone(zone).isoformat()
+
+
+def day(at: datetime, zone: tzinfo) -> str:
+    return at.astimezone(zone).date().isoformat()
+
+
+def minute(at: datetime, zone: tzinfo) -> str:
+    return at.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def indented(text: str, by: str = "   ") -> str:
+    return by + f"\n{by}".join(text.splitlines() or [""])
+
+
+# ------------------------------------------------------------------ memories
+
+
+def memory_document(memory: Memory, confidence: float, zone: tzinfo) -> Document:
+    triple = memory.triple
+    return {
+        "id": memory.id,
+        "text": memory.text,
+        "category": memory.category.value,
+        "importance": memory.importance,
+        "source": memory.source.value,
+        "confidence": round(confidence, 3),
+        "status": memory.status.value,
+        "affirmed_at": moment(memory.affirmed_at, zone),
+        "valid_from": moment(memory.valid_from, zone),
+        "valid_to": moment(memory.valid_to, zone),
+        "learnt_at": moment(memory.learnt_at, zone),
+        "retired_at": moment(memory.retired_at, zone),
+        "successor": None if memory.successor is None else memory_id(memory.successor),
+        "fact": None
+        if triple is None
+        else {
+            "subject": triple.subject,
+            "relation": triple.relation,
+            "object": triple.object,
+            "negated": triple.negated,
+        },
+        "evidence": [
+            {"message": message_handle(e.message), "session": e.session, "start": e.start, "end": e.end}
+            for e in memory.evidence
+        ],
+    }
+
+
+def memory_line(memory: Memory, confidence: float, zone: tzinfo) -> Line:
+    """`m4  2026-03-01  declared 0.95  [project]  数据库用的是 PostgreSQL  (until 2026-04-02, then m7)`"""
+    about = f"  {day(memory.affirmed_at, zone)}  {memory.source.value} {confidence:.2f}  [{memory.category.value}]  "
+    end = ""
+    if memory.status is Status.RETRACTED:
+        end = "taken back: it was a mistake"
+    elif memory.status is Status.ENDED and memory.valid_to is not None:
+        end = f"until {day(memory.valid_to, zone)}"
+    if end and memory.successor is not None:
+        end += f", then {memory_id(memory.successor)}"
+    return ((memory.id, BOLD), (about, DIM), memory.text, (f"  ({end})" if end else "", DIM))
+
+
+def memories_document(me: ScopedMemory, memories: Iterable[Memory], zone: tzinfo) -> list[Document]:
+    return [memory_document(m, me.confidence(m), zone) for m in memories]
+
+
+def memories_lines(me: ScopedMemory, memories: Sequence[Memory], zone: tzinfo, none: str) -> Iterator[Line]:
+    for memory in memories:
+        yield memory_line(memory, me.confidence(memory), zone)
+    if not memories:
+        yield none
+
+
+# ------------------------------------------------------------------ recall
+
+
+def item_document(item: Item, rank: int, zone: tzinfo) -> Document:
+    return {
+        "rank": rank,
+        "kind": item.kind,
+        "id": item.id,
+        "text": item.text,
+        "score": item.score,
+        "at": moment(item.at, zone),
+        "why": item.why,
+        "session": item.session,
+        "confidence": item.confidence,
+        "source": item.source,
+        "category": item.category,
+        "importance": item.importance,
+        "role": item.role,
+        "name": item.name,
+        "message_id": item.message_id,
+    }
+
+
+def recollection_document(found: Recollection, zone: tzinfo) -> Document:
+    return {
+        "query": found.query,
+        "items": [item_document(item, rank, zone) for rank, item in enumerate(found.items, 1)],
+        "terms": list(found.terms),
+        "relaxed": found.relaxed or None,
+        "nothing_because": found.nothing_because or None,
+        "dropped": [{"id": name, "because": reason} for name, reason in found.dropped],
+    }
+
+
+def item_lines(item: Item, rank: int, zone: tzinfo) -> Iterator[Line]:
+    if item.confidence is not None:
+        about = f"{item.source} {item.confidence:.2f}"
+    else:
+        about = f"{item.name or item.role}, session {item.session}"
+    yield (f"{rank}. ", (item.id, BOLD), (f"  {item.kind}  {day(item.at, zone)}  {about}", DIM))
+    yield indented(item.text)
+    yield (("   why: " + item.why, DIM),)
+
+
+def recollection_lines(found: Recollection, zone: tzinfo) -> Iterator[Line]:
+    for rank, item in enumerate(found.items, 1):
+        yield from item_lines(item, rank, zone)
+
+
+# ------------------------------------------------------------------ history
+
+
+def message_document(message: Message, zone: tzinfo) -> Document:
+    return {
+        "id": message_handle(message.seq),
+        "message_id": message.id,
+        "session": message.session,
+        "role": message.role.value,
+        "name": message.name,
+        "text": message.text,
+        "at": moment(message.at, zone),
+        "labels": dict(message.labels),
+    }
+
+
+def message_lines(messages: Sequence[Message], zone: tzinfo) -> Iterator[Line]:
+    """Turns under the names of their sessions."""
+    session = None
+    for message in messages:
+        if message.session != session:
+            session = message.session
+            yield ((f"session {session}", BOLD),)
+        who = message.name or message.role.value
+        text = indented(message.text).lstrip() if "\n" in message.text else message.text
+        yield ((f"  {message_handle(message.seq)}", BOLD), (f"  {minute(message.at, zone)}  {who}: ", DIM), text)
+
+
+# ------------------------------------------------------------------ receipts and the ledger
+
+
+def changes_document(plan: Plan) -> list[Document]:
+    return [
+        {
+            "id": memory_id(c.seq),
+            "before": None if c.before is None else {"text": c.before.text, "status": c.before.status.value},
+            "after": None if c.after is None else {"text": c.after.text, "status": c.after.status.value},
+        }
+        for c in plan.changes
+    ]
+
+
+def reasons(plan: Plan) -> list[str]:
+    return [f"{j.verdict.value} ({j.rule})" + "".join(f"; {r}" for r in j.reasons) for j in plan.judgements]
+
+
+def receipt_document(receipt: Receipt, me: ScopedMemory, zone: tzinfo, *, dry_run: bool = False) -> Document:
+    impact = receipt.impact
+    return {
+        "verb": receipt.verb.value,
+        "plan": receipt.plan_id,
+        "dry_run": dry_run,
+        "memories": memories_document(me, receipt.memories, zone),
+        "changes": changes_document(receipt.plan),
+        "why": reasons(receipt.plan),
+        "impact": {
+            "added": impact.added,
+            "altered": impact.altered,
+            "ended": impact.ended,
+            "removed": impact.removed,
+            "confident_relations": impact.confident_relations,
+        },
+    }
+
+
+def change_lines(plan: Plan) -> Iterator[Line]:
+    """What each memory was and is now."""
+    for change in plan.changes:
+        before, after, name = change.before, change.after, (memory_id(change.seq), BOLD)
+        if after is None and before is not None:
+            yield ("  - ", name, f"  {before.text}")
+        elif before is None and after is not None:
+            yield ("  + " if after.status is Status.LIVE else "  · ", name, f"  {after.text}", _end(after))
+        elif before is not None and after is not None:
+            yield ("  ~ ", name, f"  {after.text}", _end(after) or _restated(before, after))
+
+
+def _end(after: Memory) -> str:
+    if after.status is Status.LIVE:
+        return ""
+    then = "" if after.successor is None else f", then {memory_id(after.successor)}"
+    return f"  ({'taken back' if after.status is Status.RETRACTED else 'kept as history'}{then})"
+
+
+def _restated(before: Memory, after: Memory) -> str:
+    if before.status is not Status.LIVE:
+        return "  (believed again)"
+    return "  (confirmed)" if after.affirmed_at > before.affirmed_at else "  (adjusted)"
+
+
+def receipt_lines(receipt: Receipt, done: str) -> Iterator[Line]:
+    if receipt.plan_id is None and not receipt.plan.changes:
+        yield "nothing had to change"
+    else:
+        yield (done, *(((f"  plan {receipt.plan_id}", DIM),) if receipt.plan_id else ()))
+    yield from change_lines(receipt.plan)
+    for reason in reasons(receipt.plan):
+        yield ((f"    why: {reason}", DIM),)
+
+
+def entry_document(entry: LedgerEntry, zone: tzinfo) -> Document:
+    plan = entry.plan
+    return {
+        "plan": plan_id(entry.seq),
+        "verb": plan.verb.value,
+        "at": moment(plan.at, zone),
+        "who": plan.actor.who,
+        "surface": plan.actor.surface,
+        "reason": plan.reason,
+        "undoes": None if plan.undoes is None else plan_id(plan.undoes),
+        "forgotten": entry.forgotten,
+        "changes": changes_document(plan),
+        "why": reasons(plan),
+    }
+
+
+def entry_lines(entry: LedgerEntry, zone: tzinfo) -> Iterator[Line]:
+    plan = entry.plan
+    head = f"  {minute(plan.at, zone)}  {plan.verb.value}  by {plan.actor.who} ({plan.actor.surface})"
+    yield ((plan_id(entry.seq), BOLD), (head, DIM), f"  {plan.reason}" if plan.reason else "")
+    if entry.forgotten:
+        yield "  what it held was forgotten"
+    yield from change_lines(plan)
+    for reason in reasons(plan):
+        yield ((f"    why: {reason}", DIM),)
+

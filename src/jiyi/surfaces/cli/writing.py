@@ -1,0 +1,184 @@
+"""Commands that change one user's memory: remember, observe, correct, forget, undo."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from jiyi.domain.memory import Category, Message, message_handle
+from jiyi.domain.plans import LedgerEntry
+from jiyi.errors import ConflictingMessage, InputError, TooLarge
+from jiyi.pipelines.observe import check_messages
+from jiyi.settings import Limits
+from jiyi.surfaces.cli.calls import CATEGORIES, Call
+from jiyi.surfaces.cli.output import Line, counted
+from jiyi.surfaces.cli.wording import change_lines, entry_document, receipt_document, receipt_lines
+
+
+def remember(
+    call: Call,
+    text: Annotated[str, typer.Argument(help="One statement about the user, in Chinese or English.")],
+    category: Annotated[Category | None, typer.Option(metavar="NAME", help=f"{CATEGORIES}; by default told from the words.")] = None,
+    importance: Annotated[int | None, typer.Option(min=1, max=5, metavar="1-5", help="1 (trifle) to 5 (vital).")] = None,
+) -> None:
+    """Remember one statement, as declared by the user."""
+    with call.layer() as layer:
+        me = call.of(layer)
+        receipt = me.remember(text, category=category, importance=importance)
+        call.work(layer)
+        call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, "remembered"))
+
+
+# ------------------------------------------------------------------ observe
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A message as it came, and the line of the input it stood in."""
+
+    line: int
+    message: Mapping[str, Any]
+
+
+def observe(
+    call: Call,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="For messages that name none.")] = None,
+) -> None:
+    """Store turns of a conversation, read from stdin as JSON lines, and learn from them.
+
+    A line is one message, {"role": "user", "text": "…"} with optional at, id, name, session, or
+    a conversation, {"messages": […]}. If a line is wrong, nothing is stored.
+    """
+    given = list(_read_lines(sys.stdin.buffer.read()))
+    if not given:
+        raise InputError('there is nothing on stdin: pipe messages in, e.g. {"role": "user", "text": "…"}, one a line')
+    _check(given, session, call, call.settings.limits)
+    with call.layer() as layer:
+        me = call.of(layer)
+        before = me.ledger(limit=1)
+        try:
+            observed = me.observe([g.message for g in given], session=session)
+        except ConflictingMessage as error:
+            raise _at_line(error, given) from error
+        call.work(layer)
+        learnt = [e for e in me.ledger() if not before or e.seq > before[-1].seq]
+    document = {
+        "messages": len(observed.messages),
+        "new": observed.new,
+        "ids": [message_handle(m.seq) for m in observed.messages],
+        "plans": [entry_document(e, call.zone) for e in learnt],
+    }
+    call.out.show(document, _observed_lines(observed.messages, observed.new, learnt))
+
+
+def _read_lines(data: bytes) -> Iterator[Given]:
+    """Raises: InputError with the line's number."""
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise InputError(f"line {number}: not UTF-8 ({error.reason}). Nothing was stored") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"line {number}: not a JSON object ({error}). Nothing was stored") from None
+        if isinstance(record, dict) and "messages" in record:
+            yield from _conversation(record, number)
+        elif isinstance(record, dict):
+            yield Given(number, record)
+        else:
+            raise InputError(f'line {number}: expected {{"role": …, "text": …}}. Nothing was stored')
+
+
+def _conversation(record: dict[str, Any], number: int) -> Iterator[Given]:
+    messages, session = record.pop("messages"), record.pop("session", None)
+    if record:
+        raise InputError(
+            f"line {number}: unknown field {', '.join(sorted(record))} beside messages and session. "
+            "Nothing was stored; `jiyi import` reads the files of other systems"
+        )
+    if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
+        raise InputError(f"line {number}: messages must be a list of messages. Nothing was stored")
+    for message in messages:
+        yield Given(number, message if session is None else {"session": session, **message})
+
+
+def _check(given: list[Given], session: str | None, call: Call, limits: Limits) -> None:
+    """Every line by itself, so that the first wrong one is named before anything is stored."""
+    if len(given) > limits.batch_messages:
+        raise TooLarge("the batch of messages", len(given), limits.batch_messages)
+    for item in given:
+        try:
+            check_messages([item.message], session=session, now=call.now, limits=limits, secret=b"only checked")
+        except InputError as error:
+            raise _with(error, f"line {item.line}: {error}. Nothing was stored") from error
+
+
+def _at_line(error: ConflictingMessage, given: list[Given]) -> ConflictingMessage:
+    lines = [g.line for g in given if g.message.get("id") == error.message_id]
+    return _with(error, f"{f'line {lines[-1]}: ' if lines else ''}{error}. Nothing was stored")
+
+
+def _with(error: Any, message: str) -> Any:
+    """The same error with other words."""
+    error.args = (message,)
+    return error
+
+
+def _observed_lines(messages: tuple[Message, ...], new: int, learnt: list[LedgerEntry]) -> Iterator[Line]:
+    named = ", ".join(dict.fromkeys(m.session for m in messages))
+    yield f"{counted(len(messages), 'message')}, {new} new (session {named})"
+    for entry in learnt:
+        yield from change_lines(entry.plan)
+
+
+# ------------------------------------------------------------------ corrections
+
+
+Memory = Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, such as m42: `jiyi memories` shows them.")]
+
+
+def correct(
+    call: Call, memory: Memory, text: Annotated[str, typer.Argument(help="What is right instead.")]
+) -> None:
+    """Say that a memory is wrong and what is right. The old one is kept as history."""
+    with call.layer() as layer:
+        me = call.of(layer)
+        receipt = me.correct(memory, text)
+        call.work(layer)
+        call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, "corrected"))
+
+
+def forget(
+    call: Call,
+    memory: Memory,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Forget one memory for good, its words in the messages and in the ledger too. It cannot be undone."""
+    with call.memory() as me:
+        planned = me.forget(memory=memory, dry_run=True)
+        if dry_run:
+            lines = receipt_lines(planned, "this would be forgotten for good")
+            call.out.show(receipt_document(planned, me, call.zone, dry_run=True), lines)
+            return
+        if not yes and sys.stdin.isatty():
+            for line in change_lines(planned.plan):
+                call.out.note(line)
+            typer.confirm("Forget this for good?", abort=True, err=True)
+        receipt = me.forget(memory=memory)
+        call.out.show(receipt_document(receipt, me, call.zone), [f"forgot {memory} for good  (plan {receipt.plan_id})"])
+
+
+def undo(call: Call, plan: Annotated[str, typer.Argument(help="Its id, such as p7: `jiyi ledger` shows them.")]) -> None:
+    """Take a plan back: every memory it touched is again as it was."""
+    with call.layer() as layer:
+        me = call.of(layer)
+        receipt = me.undo(plan)
+        call.work(layer)
+        call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"undid {plan}"))

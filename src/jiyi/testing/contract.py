@@ -1,0 +1,37 @@
+"""Contract suites: what `jiyi.ports` promises, as pytest classes, one suite per port.
+
+To hold a store of your own to them, subclass with your fixtures and run pytest:
+
+    class MyStore:
+        @pytest.fixture
+        def store(self, tmp_path):
+            store = open_my_store(tmp_path / "my.db")
+            yield store
+            store.close()
+
+        @pytest.fixture
+        def reopen(self, tmp_path): ...
+
+    class TestMessages(MyStore, MessagesContract): ...
+
+`jiyi.testing.contract_base.Contract` says what the fixtures and abilities are. Call
+`pytest.register_assert_rewrite("jiyi.testing")` in your conftest for full failure messages.
+"""
+
+from jiyi.testing.contract_base import Contract
+from jiyi.testing.contract_jobs import JobsContract
+from jiyi.testing.contract_ledger import LedgerContract
+from jiyi.testing.contract_memories import MemoriesContract
+from jiyi.testing.contract_messages import MessagesContract
+from jiyi.testing.contract_store import StoreContract
+from jiyi.testing.contract_text import TextIndexContract
+
+__all__ = [
+    "Contract",
+    "JobsContract",
+    "LedgerContract",
+    "MemoriesContract",
+    "MessagesContract",
+    "StoreContract",
+    "TextIndexContract",
+]

@@ -1,0 +1,65 @@
+"""Shared fixtures, and the counts the suite runs with: small by default, full with JIYI_COUNTS=full."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+FULL = os.environ.get("JIYI_COUNTS") == "full"
+COUNTS = {
+    # name: (make test, make test-all)
+    "hostile_queries": (5_000, 100_000),
+    "kills": (5, 20),
+    "writer_seconds": (2, 10),
+    "machine_examples": (30, 400),
+    "machine_steps": (20, 40),
+}
+
+settings.register_profile("fast", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("full", max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("full" if FULL else "fast")
+
+
+def count(name: str) -> int:
+    """How often this run repeats what `name` counts."""
+    return COUNTS[name][FULL]
+
+
+def outside(name: str, what: str) -> Path:
+    """A folder that may not be part of the project, given by the environment variable `name`."""
+    value = os.environ.get(name)
+    if value:
+        return Path(value)
+    if what in os.environ.get("JIYI_REQUIRE", "").split(","):
+        pytest.fail(f"JIYI_REQUIRE names {what}, but {name} is not set")
+    pytest.skip(f"not verified: {name} is not set")
+
+
+class Clock:
+    """A clock that moves only when told."""
+
+    def __init__(self, at: datetime = datetime(2026, 3, 2, 1, tzinfo=UTC)) -> None:
+        self.now = at
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **units: float) -> None:
+        self.now += timedelta(**units)
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    yield Clock()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    sizes = ", ".join(f"{name} {pair[FULL]:,}" for name, pair in COUNTS.items())
+    terminalreporter.write_line(f"counts of this run: {sizes}")
+    if not FULL:
+        terminalreporter.write_line("full counts: make test-all")

@@ -1,0 +1,41 @@
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from jiyi.ports import Store
+from jiyi.stores.reference import ReferenceStore, open_reference
+from jiyi.testing import contract
+
+
+class Reference:
+    @pytest.fixture
+    def store(self) -> Iterator[ReferenceStore]:
+        store = open_reference()
+        yield store
+        store.close()
+
+    @pytest.fixture
+    def reopen(self, store: ReferenceStore) -> Callable[[], Store]:
+        return lambda: open_reference(store.data)
+
+    @pytest.fixture
+    def open_backup(self, store: ReferenceStore) -> Callable[[str], Store]:
+        return lambda target: open_reference(store.data.backups[target])
+
+
+class TestMessages(Reference, contract.MessagesContract): ...
+
+
+class TestMemories(Reference, contract.MemoriesContract): ...
+
+
+class TestTextIndex(Reference, contract.TextIndexContract): ...
+
+
+class TestLedger(Reference, contract.LedgerContract): ...
+
+
+class TestJobs(Reference, contract.JobsContract): ...
+
+
+class TestStore(Reference, contract.StoreContract): ...
