@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-
-from jiyi.stores.sqlite.store import open_sqlite
 
 from benchmarks.data import Corpus, Entry, Texts
 from benchmarks.recipes import NOW, TOP
@@ -20,9 +20,21 @@ from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
 from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind, Unit
 from jiyi.settings import TextIndexName
+from jiyi.stores.sqlite.access import Access
+from jiyi.stores.sqlite.store import open_sqlite
+from jiyi.stores.sqlite.unit import SqliteUnit
 from jiyi.text.segmentation import Segmenter
 
 CANDIDATES = 64
+PLAIN_ROWS = """
+    CREATE TABLE plain (
+        owner TEXT NOT NULL, number INTEGER NOT NULL, content TEXT NOT NULL, category TEXT DEFAULT 'general',
+        importance INTEGER, created_at TEXT, last_accessed_at TEXT, PRIMARY KEY (owner, number)
+    ) WITHOUT ROWID
+"""
+PLAIN_INSERT = """
+    INSERT INTO plain (owner, number, content, importance, created_at, last_accessed_at) VALUES (?, ?, ?, ?, ?, ?)
+"""
 Question = list[tuple[str, float]]
 
 
@@ -95,8 +107,11 @@ class Ours:
         scope = Scope(owner)
         with self.store.read() as unit:
             scores = {hit.seq: hit.score for hit in unit.text.search(scope, self.kind, terms, CANDIDATES)}
-            rows: Sequence[Memory | Message]
-            rows = unit.memories.get(scope, scores) if self.kind is Kind.MEMORY else unit.messages.get(scope, scores)
+            rows: Sequence[Memory | Message] = (
+                unit.memories.get(scope, scores.keys())
+                if self.kind is Kind.MEMORY
+                else unit.messages.get(scope, scores.keys())
+            )
         best = sorted(rows, key=lambda row: _rank(row, scores[row.seq]), reverse=True)
         return [row.text for row in best[:TOP]]
 
@@ -130,12 +145,36 @@ class Ours:
 
         self.store.write(work)
 
+    # ------------------------------------------------------------------ the index beside rows like the recipe's
+
+    def make_plain_rows(self) -> None:
+        """A table of our own with the recipe's columns, so that only the indexes differ in what a commit costs."""
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            connection.execute(PLAIN_ROWS)
+
+    def add_plain(self, entry: Entry, terms: Document) -> None:
+        scope = Scope(entry.owner)
+
+        def work(unit: Unit) -> None:
+            _statements(unit).change(PLAIN_INSERT, _plain_row(entry))
+            unit.text.add(scope, self.kind, [terms])
+
+        self.store.write(work)
+
+    def delete_plain(self, entry: Entry, terms: Document) -> None:
+        scope = Scope(entry.owner)
+
+        def work(unit: Unit) -> None:
+            unit.text.remove(scope, self.kind, [terms])
+            _statements(unit).change("DELETE FROM plain WHERE owner = ? AND number = ?", (entry.owner, entry.number))
+
+        self.store.write(work)
+
     def stored(self, owner: str, seq: int) -> Memory | Message:
         with self.store.read() as unit:
-            found: Sequence[Memory | Message]
-            ports = unit.memories if self.kind is Kind.MEMORY else unit.messages
-            found = ports.get(Scope(owner), [seq])
-        return found[0]
+            if self.kind is Kind.MEMORY:
+                return unit.memories.get(Scope(owner), [seq])[0]
+            return unit.messages.get(Scope(owner), [seq])[0]
 
     def prepare(self, entries: Sequence[Entry]) -> list[tuple[Entry, Document]]:
         """Segmented, and sorted by owner: the order in which the store likes to get much at once."""
@@ -157,6 +196,16 @@ class Ours:
                 unit.messages.add(scope, [message_of(entry) for entry in entries])
                 unit.text.mark_indexed_up_to(scope, entries[-1].number)
             unit.text.add(scope, self.kind, documents)
+
+
+def _statements(unit: Unit) -> Access:
+    assert isinstance(unit, SqliteUnit)
+    return unit.access
+
+
+def _plain_row(entry: Entry) -> tuple[str, int, str, int, str, str]:
+    at = _at(entry).isoformat()
+    return entry.owner, entry.number, entry.text, entry.importance, at, at
 
 
 def _rank(row: Memory | Message, score: float) -> tuple[float, int]:

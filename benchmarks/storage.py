@@ -12,9 +12,11 @@ import json
 import logging
 import random
 import shutil
+import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
@@ -113,8 +115,9 @@ def _build_group(bench: Bench, names: list[str], entries: Iterator[Entry]) -> li
     builds = []
     for name, store in stores.items():
         store.close()
-        size = bench.path(name).stat().st_size
-        builds.append(Build(name, bench.corpus.entries, size, preparing, cpu[name], wall[name]))
+        path = bench.path(name)
+        size = path.stat().st_size
+        builds.append(Build(name, bench.corpus.entries, size, index_bytes(path), preparing, cpu[name], wall[name]))
         notes[name].write_text(json.dumps({"key": bench.key(name), "build": asdict(builds[-1])}))
     return builds
 
@@ -137,6 +140,16 @@ def _fill(stores: dict[str, Loadable], entries: Iterator[Entry]) -> tuple[float,
         if done % 100_000 == 0:
             say(f"  {done:,}", ", ".join(f"{name} {done / cpu[name]:,.0f}/CPU s" for name in stores))
     return preparing, cpu, wall
+
+
+def index_bytes(path: Path) -> int:
+    """Pages of the text index alone; 0 where SQLite was built without `dbstat`."""
+    sql = "SELECT sum(pgsize) FROM dbstat WHERE name = 'posting' OR name LIKE '%fts@_%' ESCAPE '@'"
+    with closing(sqlite3.connect(path)) as connection:
+        try:
+            return int(connection.execute(sql).fetchone()[0])
+        except sqlite3.OperationalError:
+            return 0
 
 
 def remove(path: Path) -> None:
@@ -246,6 +259,8 @@ def write(bench: Bench, results: Results) -> None:
     if isinstance(recipe, A2):
         recipe.close()
         recipe = A2(copies[recipe.name])
+    for each in ours.values():
+        each.make_plain_rows()
     say("committing one by one")
     fresh = bench.corpus.fresh(COMMITS + WARM_UP)
     results.segmenting["one text"] = interleave(text_jobs(bench, recipe, fresh[WARM_UP:]), time.thread_time)
@@ -293,31 +308,36 @@ def text_jobs(bench: Bench, recipe: A1 | A2, entries: Iterable[Entry]) -> Iterat
 
 
 def commit_jobs(bench: Bench, recipe: A1 | A2, ours: Mapping[str, Ours], entries: Iterable[Entry]) -> Iterator[Job]:
+    """`index`: a row like the recipe's, and the text index. Else the whole memory or message."""
     for entry in entries:
-        terms = document(bench.segmenter, 0, entry.text)
+        terms = document(bench.segmenter, entry.number, entry.text)
         messages = bench.corpus.kind is Texts.MESSAGE
         value = message_of(entry) if messages else memory_of(entry, bench.segmenter, 1)
-        job = {name: partial(store.add, entry, value, terms) for name, store in ours.items()}
+        job: dict[str, Callable[[], Any]] = {}
+        for name, store in ours.items():
+            job[f"{name}: whole"] = partial(store.add, entry, value, terms)
+            job[f"{name}: index"] = partial(store.add_plain, entry, terms)
         if isinstance(recipe, A2):
             segmented = " ".join(recipe.segment(entry.text))
-            yield {**job, recipe.name: partial(recipe.add, entry.owner, entry.text, segmented, entry.importance)}
-        else:
-            yield job
+            job[recipe.name] = partial(recipe.add, entry.owner, entry.text, segmented, entry.importance)
+        yield job
 
 
 def deletion_jobs(bench: Bench, recipe: A1 | A2, ours: Mapping[str, Ours]) -> Iterator[Job]:
+    """`index`: what `commit_jobs` added last. Else whole memories or messages from anywhere."""
     rng = random.Random(data.SEED)
-    for place in range(DELETIONS):
+    for place, plain in enumerate(bench.corpus.fresh(COMMITS)[-DELETIONS:]):
         owner = bench.corpus.random_owner(rng)
         seq = rng.randint(1, bench.corpus.sizes[owner])
-        job = {}
+        job: dict[str, Callable[[], Any]] = {}
         for name, store in ours.items():
             value = store.stored(owner, seq)
-            job[name] = partial(store.delete, owner, value, document(bench.segmenter, seq, value.text))
+            job[f"{name}: whole"] = partial(store.delete, owner, value, document(bench.segmenter, seq, value.text))
+            terms = document(bench.segmenter, plain.number, plain.text)
+            job[f"{name}: index"] = partial(store.delete_plain, plain, terms)
         if isinstance(recipe, A2):
-            yield {**job, recipe.name: partial(recipe.delete, 1 + place * (bench.corpus.entries // DELETIONS))}
-        else:
-            yield job
+            job[recipe.name] = partial(recipe.delete, 1 + place * (bench.corpus.entries // DELETIONS))
+        yield job
 
 
 # ---------------------------------------------------------------------------------- the command

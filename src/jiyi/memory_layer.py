@@ -22,7 +22,7 @@ from jiyi.pipelines.context import Context, ContextBlock
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway, Receipt
-from jiyi.pipelines.history import History, read_history
+from jiyi.pipelines.history import History, read_history, read_versions
 from jiyi.pipelines.indexing import Indexing, index_messages, rebuild
 from jiyi.pipelines.judging import Occasion, judge_all, judge_correction
 from jiyi.pipelines.observe import (
@@ -356,19 +356,7 @@ class ScopedMemory:
             NotFound: nothing of that id.
         """
         with self._store.read() as unit:
-            if what[:1] == "m" and what[1:].isdigit():
-                memory = self._memory(unit, what)
-                chain = unit.memories.believed(
-                    self._scope, [memory.key] if memory.key else [], [] if memory.key else [memory.value]
-                )
-            else:
-                names = set(self._parts.recall.facts.asked(what))
-                chain = [
-                    m
-                    for m in unit.memories.listing(self._scope, status=None)
-                    if m.triple and m.triple.relation in names
-                ]
-        return sorted(chain, key=oldest_first)
+            return read_versions(unit, self._scope, what, self._parts.recall.facts)
 
     def evidence(self, memory: str) -> list[Message]:
         """The messages a memory rests on. Raises: NotFound."""
@@ -466,11 +454,6 @@ class ScopedMemory:
         return clean_text(text.strip())
 
 
-def oldest_first(memory: Memory) -> tuple[datetime, bool, datetime, int]:
-    """Sorts versions. Two can begin at one instant (从 A 改成 B tells us of both): the one that ended comes first."""
-    return memory.valid_from, memory.valid_to is None, memory.valid_to or memory.valid_from, memory.seq
-
-
 def _handlers(parts: Parts) -> dict[str, Handler]:
     def index(unit: Unit, job: Job, now: datetime) -> None:
         index_messages(unit, job.scope, int(job.payload["last"]), parts.indexing)
@@ -491,7 +474,7 @@ def _kinds(kinds: Collection[str] | None) -> frozenset[str]:
     return wanted
 
 
-def _member(kind: type[E], value: object, what: str) -> E:
+def _member(kind: type[E], value: str, what: str) -> E:
     try:
         return kind(value)
     except ValueError:

@@ -33,7 +33,7 @@ def queries(seed: int, n: int) -> Iterator[str]:
         elif kind < 0.95:
             yield "".join(chr(rng.choice((rng.randrange(0x20), rng.randrange(0x4E00, 0x9FFF), rng.randrange(0x20, 0x7F))))
                           for _ in range(rng.randrange(1, 40)))  # fmt: skip
-        elif i % 40 == 0:
+        elif i % 5 == 0:
             long = rng.choice(("x", "数", '"', "a b ", "NEAR ", chr(rng.randrange(0x4E00, 0x9FFF))))
             yield (long * LIMIT)[: rng.choice((LIMIT - 1, LIMIT, LIMIT + 1))]
         else:

@@ -120,9 +120,10 @@ def judge(observation: Observation, believed: Sequence[Memory], relation: Relati
     outright = observation.mode in OUTRIGHT
     ends = [m for m in live if (outright and _before(m, observation)) or outranks(observation.source, m.source)]
     later = min(
-        (m for m in rivals if _ended_already(observation, m)), key=lambda m: (m.changed_at, m.seq), default=None
+        (m for m in rivals if _ended_already(observation, m, relation)),
+        key=lambda m: (m.changed_at, m.seq),
+        default=None,
     )
-
     same = _same(observation, believed)
 
     if later is not None and same is None:
@@ -229,7 +230,9 @@ def _before(memory: Memory, observation: Observation) -> bool:
     return memory.changed_at != observation.at or memory.value < observation.value
 
 
-def _ended_already(observation: Observation, memory: Memory) -> bool:
+def _ended_already(observation: Observation, memory: Memory, relation: Relation | None) -> bool:
+    if memory.value == observation.replaces and not (relation is not None and relation.single):
+        return False  # Of many values the named old one makes way for the new, never the other way round.
     if memory.changed_at is None or memory.changed_at < observation.at or outranks(observation.source, memory.source):
         return False
     if memory.changed_at > observation.at:

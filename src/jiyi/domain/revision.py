@@ -27,7 +27,7 @@ def revise(
         believed: what the judgement was made against.
         new_seqs: fresh memory numbers; one is taken for each memory added.
         now: when we learn it (transaction time); `observation.at` is when it was said.
-        old_text: how the named old value reads as a memory, where the user named one we did not know.
+        old_text: how the old value reads as a memory, where the user named one; empty otherwise.
     """
     if judgement.verdict is Verdict.REFUSE:
         return ()
@@ -46,8 +46,8 @@ def revise(
         if observation.mode is Mode.CORRECTION and ended:
             current = replace(current, valid_from=min(observation.at, *(m.valid_from for m in ended)))
         changes.append(Change(None, current))
-        if outright and observation.replaces and not _knows(believed, observation.replaces):
-            changes.append(Change(None, _unknown_old(observation, current, next(new_seqs), now, old_text)))
+    if outright and old_text and not _knows([*believed, current], observation.replaces):
+        changes.append(Change(None, _unknown_old(observation, current, next(new_seqs), now, old_text)))
 
     for memory in ended:
         changes.append(Change(memory, _ended(memory, observation, current, now)))
@@ -136,6 +136,11 @@ def _unknown_old(observation: Observation, successor: Memory, seq: int, now: dat
         text=text,
         triple=triple,
         value=observation.replaces,
+        evidence=observation.evidence,
+        source=observation.source,
+        start=observation.start,
+        affirmed_at=observation.at,
+        learnt_at=now,
         # We know when it ended, not when it began: the moment it was told is the latest it can have been.
         valid_from=observation.at,
         valid_to=observation.at,

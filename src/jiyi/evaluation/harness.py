@@ -59,7 +59,8 @@ class Finding:
     def __str__(self) -> str:
         where = f"step {self.step}, {self.what}" if self.step else self.what
         if self.outcome is Outcome.FAILED:
-            return f"{where}: expected {self.expected}\n    got: {self.got}"
+            got = self.got.replace("\n", "\n         ")
+            return f"{where}: expected {self.expected}\n    got: {got}"
         return f"{where}: {self.outcome}: {self.expected}"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from jiyi.pipelines.grammar import Grammar, compiled
 
@@ -25,7 +25,7 @@ _MASKED = re.compile(
 _END = re.compile(
     r"[。!?;\n\u2026]+|(?<!\bmr)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\bvs)(?<!\bmrs)(?<!e\.g)(?<!i\.e)\.+(?=\s|$|[\u4e00-\u9fff])", re.I
 )
-_COMMA = re.compile(r"(?<!\d),|,(?!\d)|\s+[-\u2013\u2014]+\s+|\u2014+|[()]|~+")
+_COMMA = re.compile(r"(?<!\d),|,(?!\s?\d)|\s+[-\u2013\u2014]+\s+|\u2014+|[()]|~+")
 _ITEM = r"(?!(?:i|we|my|our|it|he|she|they|but|so|which|because|and|though)\b)[\w'&-]+(?: [\w'&-]+){0,2}"
 _LIST_TAIL = re.compile(rf"\s*(?:{_ITEM},\s*)*(?:{_ITEM},?\s+)?(?:and|or|&)\s+{_ITEM}\s*$", re.I)
 _APOSTROPHES = str.maketrans("’‘`´", "''''")
@@ -46,10 +46,23 @@ class Sentence:
     asked: bool
 
 
-def shadow_of(text: str, fold_character: Callable[[str], str]) -> str:
-    """The text with the same length, ready for matching."""
+@dataclass(frozen=True, slots=True)
+class View:
+    """A text as the reader sees it: as written, as its shadow, and the shadow in lower case; all of one length."""
+
+    text: str
+    shadow: str
+    lower: str
+
+
+def view_of(text: str, fold_character: Callable[[str], str]) -> View:
+    """A text ready for matching."""
     folded = "".join(c if c < "\x80" else fold_character(c) for c in text)
-    return _MASKED.sub(lambda m: MASK * len(m.group()), folded).translate(_APOSTROPHES)
+    shadow = _MASKED.sub(lambda m: MASK * len(m.group()), folded).translate(_APOSTROPHES)
+    lower = shadow.lower()
+    if len(lower) != len(shadow):
+        lower = "".join(c.lower() if len(c.lower()) == 1 else c for c in shadow)
+    return View(text, shadow, lower)
 
 
 def fold_character(character: str, fold: Callable[[str], str]) -> str:
@@ -94,10 +107,15 @@ _OUTSIDE = " \t\r\n,.:;!、~*#•·|-"
 
 def trimmed(shadow: str, start: int, end: int) -> Clause:
     """Without the blanks and marks around it. A leading dot stays when a name follows (.env)."""
-    while start < end and shadow[start] in _OUTSIDE:
+    while start < end and _outside(shadow[start]):
         if shadow[start] == "." and start + 1 < end and shadow[start + 1].isalnum():
             break
         start += 1
-    while end > start and shadow[end - 1] in _OUTSIDE:
+    while end > start and _outside(shadow[end - 1]):
         end -= 1
     return Clause(start, end)
+
+
+def _outside(character: str) -> bool:
+    """Blanks, marks and emoji."""
+    return character in _OUTSIDE or (character > "\x7f" and category(character) in ("So", "Cf", "Zs", "Mn"))

@@ -116,7 +116,8 @@ class Context:
     def _worth(self, found: Recollection, session: str | None) -> list[Item]:
         """Hits that are worth attention; weak ones are chance, and silence is better (SPEC R4)."""
         if found.relaxed.startswith(WEAK):
-            return []
+            # An exact keyed fact was asked for by name; only the word matches beside it are chance.
+            return [i for i in found.items if i.kind == "fact"]
         return [
             i for i in found.items
             if i.score >= self.policy.min_score and (i.kind != "message" or i.session != session)

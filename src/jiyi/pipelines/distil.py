@@ -12,16 +12,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from jiyi.domain.belief import Mode, Observation
+from jiyi.domain.belief import Observation
 from jiyi.domain.confidence import ConfidencePolicy
-from jiyi.domain.language import language_of
-from jiyi.domain.memory import Category, Evidence, Language, Message, Role, Source, Triple
+from jiyi.domain.memory import Category, Evidence, Message, Role, Source, Triple
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
 from jiyi.errors import SettingsError
-from jiyi.pipelines.clauses import fold_character, shadow_of
+from jiyi.pipelines.clauses import fold_character, view_of
+from jiyi.pipelines.fitting import Found
 from jiyi.pipelines.grammar import Constructions
-from jiyi.pipelines.reading import Found, Reader
-from jiyi.pipelines.triggers import Triggers
+from jiyi.pipelines.reading import Reader
 
 # What the user asks to keep matters at least this much.
 KEPT_IMPORTANCE = 4
@@ -57,10 +56,7 @@ class Distiller:
             raise SettingsError(
                 f"constructions name relations that the vocabulary does not hold: {', '.join(sorted(unknown))}"
             )
-        triggers = {
-            language: Triggers(self.vocabulary, language, self.constructions.only_find) for language in Language
-        }
-        object.__setattr__(self, "_reader", Reader(self.vocabulary, self.constructions, self.fold, triggers))
+        object.__setattr__(self, "_reader", Reader(self.vocabulary, self.constructions, self.fold))
         object.__setattr__(self, "_character", lru_cache(maxsize=8192)(lambda c: fold_character(c, self.fold)))
 
     def distil(self, message: Message, *, zone: tzinfo) -> list[Observation]:
@@ -70,8 +66,7 @@ class Distiller:
         """
         if message.role is not Role.USER or message.forgotten or len(message.text) > MAX_TALK:
             return []
-        shadow = shadow_of(message.text, self._character)
-        found = self._reader.read(message.text, shadow)
+        found = self._reader.read(view_of(message.text, self._character))
         return _distinct(
             [self._observation(f, message.text, message.at, self._evidence(f, message), None, None) for f in found]
         )
@@ -85,7 +80,7 @@ class Distiller:
         word for word as well. An explicit category or importance wins over the relation's own. There is no message
         to cite, so evidence is empty.
         """
-        found = self._reader.read_declared(text, shadow_of(text, self._character))
+        found = self._reader.read_declared(view_of(text, self._character))
         observations = [self._observation(replace(f, kept=True), text, at, (), category, importance) for f in found]
         if len(observations) == 1:
             # One statement: the memory says it in the user's own words.

@@ -22,7 +22,7 @@ from jiyi.errors import SettingsError
 
 # A form takes its relation from what was named before it in the message (不对，是 30 万).
 LAST = "@last"
-SUBJECT_CLASSES = ("user", "declared_user", "company", "we", "pronoun", "kin", "name")
+SUBJECT_CLASSES = ("nobody", "user", "declared_user", "company", "we", "pronoun", "kin", "name")
 
 _BUILT_IN = {
     "any": r".{0,40}?",
@@ -32,8 +32,10 @@ _BUILT_IN = {
     "number": r"(?:\d[\d,.]*|[零〇一二三四五六七八九十百千万两]+)",
     "capital": r"(?-i:[A-Z])",
     "open": r"\(",
-    "letters": r"[A-Za-z][A-Za-z0-9'-]*(?<!')",
-    "id": r"[A-Za-z0-9_./\\:~$-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
+    "rest": r".*",
+    "small": r"(?-i:[a-z])",
+    "letters": r"[A-Za-z0-9-]*",
+    "id": r"[A-Za-z0-9_./\\:~$@-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
 }
 _SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?"}
 _WORD = re.compile(r"[a-zA-Z]+")
@@ -50,21 +52,25 @@ def compiled(source: str) -> re.Pattern[str]:
 class Form:
     """One wording: regexes for what stands before and after the relation's trigger (or for the whole clause).
 
-    `trigger` is "name", "verb", "be" or "" for a form that fixes its `relation`. `typed` forms need an object of a known
-    type (我们预算 50 万 has no verb at all). `also` relations receive the same object. `route` sends an object of a known
-    type to the relation for that type. `across` forms run over two clauses.
+    `trigger` is "name", "verb", "be" or "" for a form that fixes its `relation`. A `subject` that opens the form "must"
+    or "may" be there; `before` goes on after it, and `bare` holds for a clause without one. `needs` is text that every
+    clause of the form contains. `who` are the classes of subject that it takes. `also` relations receive the same object.
+    `route` sends an object of a known type to the relation for that type. `across` forms run over two clauses.
     """
 
     written: str
     mode: Mode
     trigger: str
+    subject: str
     before: str
+    bare: str
     after: str
+    needs: str
     relation: str = ""
     types: Mapping[str, str] = field(default_factory=dict)
     only: frozenset[str] = frozenset()
+    who: frozenset[str] = frozenset()
     also: tuple[str, ...] = ()
-    typed: bool = False
     route: bool = False
     implied: bool = False
     across: bool = False
@@ -85,9 +91,10 @@ class Grammar:
 
     forms: tuple[Form, ...]
     markers: tuple[Marker, ...]
-    subjects: Mapping[str, str]
+    subjects: tuple[tuple[str, str], ...]
     kin: str
     kin_says: str
+    kin_same: Mapping[str, str]
     patterns: Mapping[str, str]
     joint: str
     rewrite: tuple[tuple[str, str], ...]
@@ -100,15 +107,17 @@ class Constructions:
     grammars: Mapping[Language, Grammar]
     types: Mapping[str, str]
     vague: Mapping[str, str]
-    routes: Mapping[str, str]
+    routes: Mapping[str, tuple[str, str]]
     who: Mapping[str, frozenset[str]]
+    written: frozenset[str]
+    introduces: frozenset[str]
     only_find: frozenset[str]
     relations: frozenset[str] = field(default=frozenset())
 
 
 # Lists that each language must give, and how their patterns are used.
-_AT_START = ("lead", "head", "glue", "request", "kept", "hearsay", "asks")
-_ANYWHERE = ("message", "sentence", "clause", "question", "rest", "instruction", "todo", "refused", "cut", "reject", "never")
+_AT_START = ("lead", "head", "glue", "request", "kept", "kept_weak", "personal", "hearsay", "asks")
+_ANYWHERE = ("message", "sentence", "clause", "question", "rest", "instruction", "todo", "refused", "cut", "reject", "never", "no_list", "addressed")
 _AT_END = ("tail", "kept_after", "tag")
 LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")
 
@@ -137,8 +146,10 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             grammars={k: b.grammar(tuple(forms[k]), tuple(markers[k])) for k, b in builders.items()},
             types={name: anyone.source(written, f"types.{name}") for name, written in types.items()},
             vague={name: anyone.source(written, f"vague.{name}") for name, written in data["vague"].items()},
+            written=frozenset(data["written"]),
+            introduces=frozenset(data["introduces"]),
             who={name: frozenset(classes) for name, classes in data["who"].items()},
-            routes={member: str(data["routes"][member]) for member in data["routes"]},
+            routes={kind: (str(route["away"]), str(route["to"])) for kind, route in data["routes"].items()},
             only_find=frozenset(data["only_find"]),
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)),
         )
@@ -166,31 +177,35 @@ class _Builder:
         self.anybody = r"[^\s,:]{1,12}?" if language is Language.ZH else r"[^,:]{1,40}?"
 
     def form(self, written: str, entry: Mapping[str, Any]) -> Form:
-        unknown = set(entry) - {"zh", "en", "mode", "relation", "only", "also", "typed", "route", "implied"}
+        unknown = set(entry) - {"zh", "en", "mode", "relation", "only", "who", "also", "route", "implied"}
         if unknown:
             raise SettingsError(f"construction {written!r}: unknown field {', '.join(sorted(unknown))}")
-        trigger = re.findall(r"\{(name|verb)\}", written)
-        if len(trigger) > 1 or bool(trigger) == bool(entry.get("relation")):
+        triggers = re.findall(r"\{(name|verb)\}", written)
+        if len(triggers) > 1 or bool(triggers) == bool(entry.get("relation")):
             raise SettingsError(f"construction {written!r}: needs one {{name}} or {{verb}}, or else a relation")
-        before, _, after = written.partition(f"{{{trigger[0]}}}") if trigger else (written, "", "")
         if written.count("{object") != 1 or written.count("{old") > 1:
             raise SettingsError(f"construction {written!r}: needs {{object}} once, and {{old}} at most once")
-        kind = trigger[0] if trigger else ""
         # Checked once the object is found: a type spelled out inside every form would take long to compile.
-        types = dict(re.findall(r"\{(object|old):([a-z_]+)\}", written))
+        types = dict(re.findall(r"\{(object|old|topic):([a-z_]+)\}", written))
         for missing in set(types.values()) - set(self.types):
             raise SettingsError(f"construction {written!r}: unknown type {missing!r}")
+        trigger = triggers[0] if triggers else ""
+        before, _, after = written.partition(f"{{{trigger}}}") if trigger else (written, "", "")
+        subject, link, rest = _opening(before)
         return Form(
             written=written,
             mode=Mode(entry.get("mode", "statement")),
-            trigger="be" if kind == "verb" and "{be}" in before else kind,
-            before=_numbered(self.translate(before, written)),
+            trigger="be" if trigger == "verb" and "{be}" in before else trigger,
+            subject=subject,
+            before=_numbered(self.translate(link + rest, written)),
+            bare=_numbered(self.translate(rest, written)),
             after=_numbered(self.translate(after, written)),
+            needs=_literal_of(written),
             relation=str(entry.get("relation", "")),
             types=types,
             only=frozenset(entry.get("only", ())),
+            who=frozenset(entry.get("who", ())),
             also=tuple(entry.get("also", ())),
-            typed=bool(entry.get("typed", False)),
             route=bool(entry.get("route", False)),
             implied=bool(entry.get("implied", False)),
             across="，" in written or ", " in written,
@@ -212,12 +227,15 @@ class _Builder:
         return Grammar(
             forms=forms,
             markers=markers,
-            subjects={
-                name: self.source(table["subjects"][name], f"{self.language}.subjects.{name}") for name in SUBJECT_CLASSES
-            },
+            subjects=tuple(
+                (name, self.translate(written, f"{self.language}.subjects.{name}"))
+                for name in SUBJECT_CLASSES
+                for written in _joined(table["subjects"][name], name)
+            ),
             kin=self.source(("{kin_word}",), "kin_word"),
             joint=self._joint(patterns["split"], patterns["starters"]),
             kin_says=str(table["kin_says"]),
+            kin_same={str(k): str(v) for k, v in table["kin_same"].items()},
             patterns=patterns,
             rewrite=tuple((self.source([k], "rewrite"), str(v)) for k, v in table["rewrite"].items()),
         )
@@ -244,7 +262,8 @@ class _Builder:
         """The regex of a written form."""
         if depth > 5:
             raise SettingsError(f"{where}: words refer to each other in a circle")
-        out, at = [], 0
+        out: list[str] = []
+        at = 0
         for match in _TOKEN.finditer(written):
             if match.start() != at:
                 break
@@ -253,8 +272,7 @@ class _Builder:
             if word:
                 out.append(self._slot(word, bool(star), kind, where, depth))
             elif mark:
-                # Lazy: 目前住在… has no subject, rather than a subject called 目前.
-                out.append({"[": "(?:", "]": ")??" if "{subject}" in written else ")?", "(": "(?:"}.get(mark, mark))
+                out.append({"[": "(?:", "]": ")?", "(": "(?:"}.get(mark, mark))
             elif space:
                 out.append(self.space)
             else:
@@ -272,6 +290,8 @@ class _Builder:
             return f"(?P<subject>{self.anybody})"
         if word in _BUILT_IN:
             return _BUILT_IN[word]
+        if word == "given":  # a character of a given name
+            return rf"(?![{re.escape(self.table['not_in_names'])}]){_BUILT_IN['han']}"
         if word in self.types:
             return self._choice(self.types[word], f"types.{word}", depth + 1)
         if word not in self.words:
@@ -281,6 +301,36 @@ class _Builder:
             return f"(?P<owner>{choice})"
         # A bounded number, so that no text can make the search explode.
         return f"(?:{choice}{self.space}){{0,4}}" if star else choice
+
+
+def _opening(before: str) -> tuple[str, str, str]:
+    """How a form opens: whether a subject must or may be there, what ties it to the rest, and the rest."""
+    if before.startswith("{subject}"):
+        return "must", "", before.removeprefix("{subject}")
+    if not before.startswith("[{subject}"):
+        return "", "", before
+    depth = 0
+    for at, character in enumerate(before):
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if depth == 0:
+            break
+    return "may", before[len("[{subject}") : at], before[at + 1 :]
+
+
+def _literal_of(written: str) -> str:
+    """The longest text that a form cannot do without: outside brackets and choices."""
+    bare = written
+    for _ in range(4):
+        bare = re.sub(r"\[[^\[\]]*\]|\([^()]*\)", "\0", bare)
+    pieces = re.split(r"\{[^{}]*\}|[\0 ,，]", bare)
+    return normalize("NFKC", max(pieces, key=len)).lower()
+
+
+def _joined(written: Sequence[str], name: str) -> Sequence[str]:
+    """Names may end at several places (张三 or 张三负 in 张三负责), so each of their forms is tried by itself."""
+    if name == "name" or not written:
+        return written
+    return [f"({'|'.join(sorted(written, key=len, reverse=True))})"]
 
 
 def _numbered(source: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from jiyi.domain.memory import Message, parse_id
+from jiyi.domain.memory import Memory, Message, memory_id, parse_id
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotFound
+from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.recall import Recollection
 from jiyi.ports import Unit
 
@@ -48,3 +49,42 @@ def read_history(
     before = unit.messages.window(scope, session=here, before=place, latest=True, limit=half) if half else []
     after = unit.messages.window(scope, session=here, after=place, limit=limit - 1 - half) if limit - 1 - half else []
     return History((*before, centre[0], *after))
+
+
+def read_versions(unit: Unit, scope: Scope, what: str, facts: FactFinder) -> list[Memory]:
+    """The values a fact has had, oldest first: of the key of memory `m42`, or of the relations that `what` names.
+
+    A memory without a key is followed through what replaced it and what it replaced.
+
+    Raises:
+        NotFound: `what` looks like an id, and there is no such memory.
+    """
+    if not (what[:1] == "m" and what[1:].isdigit()):
+        names = set(facts.asked(what))
+        chain = [m for m in unit.memories.listing(scope, status=None) if m.triple and m.triple.relation in names]
+        return sorted(chain, key=oldest_first)
+    found = unit.memories.get(scope, [parse_id(what, "m")])
+    if not found:
+        raise NotFound(f"no memory {memory_id(parse_id(what, 'm'))} here")
+    if found[0].key:
+        return sorted(unit.memories.believed(scope, [found[0].key]), key=oldest_first)
+    return sorted(_linked(unit.memories.listing(scope, status=None), found[0]), key=oldest_first)
+
+
+def _linked(memories: list[Memory], start: Memory) -> list[Memory]:
+    """Everything that is joined to `start` by "was replaced by", either way."""
+    chain = {start.seq: start}
+    grown = True
+    while grown:
+        grown = False
+        for memory in memories:
+            linked = memory.successor in chain or any(m.successor == memory.seq for m in chain.values())
+            if linked and memory.seq not in chain:
+                chain[memory.seq] = memory
+                grown = True
+    return list(chain.values())
+
+
+def oldest_first(memory: Memory) -> tuple[datetime, bool, datetime, int]:
+    """Sorts versions. Two can begin at one instant (从 A 改成 B tells us of both): the one that ended comes first."""
+    return memory.valid_from, memory.valid_to is None, memory.valid_to or memory.valid_from, memory.seq

@@ -11,6 +11,7 @@ from jiyi.domain.scope import Scope
 from jiyi.pipelines.indexing import Indexing
 from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind, Unit
 from jiyi.text.segmentation import QueryTerm, Segmenter
+from jiyi.text.writings import writings
 
 CANDIDATES = 64
 TAIL = 200
@@ -82,23 +83,35 @@ def match_texts(
     else:
         items.update((m.seq, m) for m in unit.memories.get(scope, [h.seq for h in hits]))
     best = max((h.score for h in hits), default=0.0)
-    return [_match(items[h.seq], h, best, question.content, information) for h in hits if h.seq in items]
+    matches = [_match(items[h.seq], h, best, question.content, information) for h in hits if h.seq in items]
+    # The dictionary hides single characters in words (猫 in 猫叫), and only words are indexed: look at the letters too.
+    single = [t.text for t in question.content if t.kind == "char"]
+    words = [t.text for t in question.content if t.kind != "bigram"]
+    seen = {m.item.seq for m in matches}
+    return matches + [m for m in _scan(unit, scope, kind, single, words, indexing.segmenter) if m.item.seq not in seen]
 
 
 def scan_texts(unit: Unit, scope: Scope, kind: Kind, question: Question, segmenter: Segmenter) -> list[Match]:
     """Texts that hold the letters themselves: for words inside words, and for queries of stop words only."""
     needles = [t.text for t in question.content if t.kind != "bigram"] or ([question.raw] if question.raw else [])
+    return _scan(unit, scope, kind, needles, needles, segmenter)
+
+
+def _scan(
+    unit: Unit, scope: Scope, kind: Kind, needles: Sequence[str], wanted: Sequence[str], segmenter: Segmenter
+) -> list[Match]:
+    """Texts that hold a needle, rated by how many of the wanted words they hold."""
     if not needles:
         return []
-    variants = sorted({v for needle in needles for v in (needle, *segmenter.variants(needle))})
+    forms = sorted({form for needle in needles for form in writings(needle)})
     holder = unit.messages if kind is Kind.MESSAGE else unit.memories
-    found: Sequence[Memory | Message] = holder.containing(scope, variants, SCAN_LIMIT)
+    found: Sequence[Memory | Message] = holder.containing(scope, forms, SCAN_LIMIT)
     matches = []
     for item in found:
         folded = segmenter.fold(item.text)
-        held = tuple(n for n in needles if n in folded)
+        held = tuple(n for n in wanted if n in folded)
         if held:
-            coverage = len(held) / len(needles)
+            coverage = len(held) / len(wanted)
             matches.append(Match(item, relevance(coverage, 1.0, coverage), coverage, held))
     return matches
 

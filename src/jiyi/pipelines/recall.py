@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
-from jiyi.domain.heat import HeatPolicy
+from jiyi.domain.heat import Heat, HeatPolicy
 from jiyi.domain.memory import Category, Memory, Message, Role, Status, memory_id, message_handle
 from jiyi.domain.ranking import RankingPolicy, rescore
 from jiyi.domain.scope import Scope
@@ -168,8 +168,10 @@ class Recall:
             items: list[Item] = []
             weak: list[Item] = []
             for kind in _text_kinds(filters):
-                for match in find(kind):
-                    item = self._item(unit, scope, match, question, now, filters, dropped)
+                matches = find(kind)
+                heats = unit.memories.heat(scope, [m.item.seq for m in matches]) if kind is Kind.MEMORY else {}
+                for match in matches:
+                    item = self._item(match, heats.get(match.item.seq), question, now, filters, dropped)
                     if item is not None:
                         (weak if match.coverage < self.ranking.min_coverage else items).append(item)
             if items:
@@ -181,9 +183,8 @@ class Recall:
 
     def _item(
         self,
-        unit: Unit,
-        scope: Scope,
         match: Match,
+        heat: Heat | None,
         question: Question,
         now: datetime,
         filters: Filters,
@@ -207,7 +208,6 @@ class Recall:
             return None
         if filters.labels or not filters.takes_memory(memory):
             return None
-        heat = unit.memories.heat(scope, [memory.seq]).get(memory.seq)
         score = rescore(
             match.relevance, now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance,
             confidence=confidence(memory, now, self.confidence), heat=heat.value(now, self.heat) if heat else 0.0,
@@ -310,6 +310,6 @@ def _cause(question: Question, dropped: Collection[tuple[str, str]]) -> str:
         return f"{len(dropped)} found, all left out: {next(iter(dropped))[1]}"
     if not question.text.strip():
         return "the query is empty"
-    if not question.content and not question.raw:
+    if not question.content:
         return "the query has only words that are in every question"
     return "nothing here holds these words"

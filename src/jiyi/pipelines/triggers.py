@@ -1,4 +1,4 @@
-"""Where a text names a relation: a look-up by first character, so that most text costs almost nothing."""
+"""Where a text names a relation: a look-up by first characters, so that most text costs almost nothing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from jiyi.domain.memory import Language
 from jiyi.domain.relations import Relation, Vocabulary
 
 _EDGE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
+# Where a wording may begin: any character that is not inside an ASCII word.
+_STARTS = re.compile(r"(?<![a-z0-9])[a-z0-9]|[^\x00-\x7f]")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "don't": "doesn't"}
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """One wording of one or more relations. `kind` is "name", "verb" or "be" (an English verb after am/is/are)."""
+    """One wording of one or more relations. `kind` is "name", "verb" or "be" (an English verb after am/is/are).
+
+    `third`: an English verb bent for he, she and names (lives in).
+    """
 
     text: str
     kind: str
     relations: tuple[Relation, ...]
+    third: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,42 +42,47 @@ class Triggers:
     __slots__ = ("_by_head",)
 
     def __init__(self, vocabulary: Vocabulary, language: Language, only_find: frozenset[str]) -> None:
-        relations: dict[tuple[str, str], list[Relation]] = {}
+        relations: dict[tuple[str, str, bool], list[Relation]] = {}
         for relation in vocabulary:
-            for kind, text in _wordings(relation, language, only_find):
-                same = relations.setdefault((kind, text), [])
+            for kind, text, third in _wordings(relation, language, only_find):
+                same = relations.setdefault((kind, text, third), [])
                 if relation not in same:
                     same.append(relation)
         self._by_head: dict[str, list[Trigger]] = {}
-        for (kind, text), same in sorted(relations.items(), key=lambda item: (-len(item[0][1]), item[0])):
-            self._by_head.setdefault(text[0], []).append(Trigger(text, kind, tuple(same)))
+        for (kind, text, third), same in sorted(relations.items(), key=lambda item: (-len(item[0][1]), item[0])):
+            self._by_head.setdefault(text[:2], []).append(Trigger(text, kind, tuple(same), third))
 
     def find(self, lower: str, start: int, end: int) -> list[Occurrence]:
         """Every wording in `lower[start:end]`, overlapping ones too; longer ones first, then from the left."""
         found = []
-        for at in range(start, end):
-            for trigger in self._by_head.get(lower[at], ()):
+        heads = self._by_head
+        for place in _STARTS.finditer(lower, start, end):
+            at = place.start()
+            head = lower[at : at + 2]
+            # Wordings of one character stand under that character alone.
+            for trigger in (*heads.get(head, ()), *heads.get(head[:1], ())):
                 stop = at + len(trigger.text)
-                if stop <= end and lower.startswith(trigger.text, at) and _whole(lower, at, stop):
+                if stop <= end and lower.startswith(trigger.text, at) and _ends(lower, stop):
                     found.append(Occurrence(trigger, at, stop))
         found.sort(key=lambda o: (o.start - o.end, o.start))
         return found
 
 
-def _wordings(relation: Relation, language: Language, only_find: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _wordings(relation: Relation, language: Language, only_find: frozenset[str]) -> Iterator[tuple[str, str, bool]]:
     # Chinese talk uses English nouns (我们的 DB 是 …); English talk has no Chinese ones.
     names = relation.names.all if language is Language.ZH else relation.names.en
     for name in names:
         if name not in only_find:
-            yield from (("name", text) for text in _spaced(normalize("NFKC", name).lower()))
+            yield from (("name", text, False) for text in _spaced(normalize("NFKC", name).lower()))
     for verb in relation.verbs.of(language):
         text = normalize("NFKC", verb).lower()
         if language is Language.ZH:
-            yield from (("verb", t) for t in _spaced(text))
+            yield from (("verb", t, False) for t in _spaced(text))
         elif text.startswith("be "):
-            yield "be", text[3:]
+            yield "be", text[3:], False
         else:
-            yield from (("verb", t) for t in (text, _third_person(text)))
+            yield "verb", text, False
+            yield "verb", _third_person(text), True
 
 
 def _spaced(text: str) -> Iterable[str]:
@@ -93,9 +104,7 @@ def _third_person(phrase: str) -> str:
     return bent + space + rest
 
 
-def _whole(lower: str, start: int, end: int) -> bool:
-    """ASCII words are whole words: `db` is not in `feedback`."""
-    first, last = lower[start], lower[end - 1]
-    if first.isascii() and first.isalnum() and start and lower[start - 1].isascii() and lower[start - 1].isalnum():
-        return False
-    return not (last.isascii() and last.isalnum() and lower[end : end + 1].isascii() and lower[end : end + 1].isalnum())
+def _ends(lower: str, end: int) -> bool:
+    """ASCII words are whole words: `db` is not in `dbus`."""
+    last, following = lower[end - 1], lower[end : end + 1]
+    return not (following.isascii() and following.isalnum() and last.isascii() and last.isalnum())

@@ -102,25 +102,32 @@ class ReferenceData:
 
 
 class _Access:
-    """The way of one unit to the state: reading always, writing while the transaction lasts."""
+    """The way of one unit to the state, while the unit lasts."""
 
     def __init__(self, state: State, *, writable: bool) -> None:
         self._state = state
-        self.writable = writable
+        self._writable = writable
+        self._is_over = False
+
+    def end(self) -> None:
+        """A unit kept beyond its time must neither read on nor change what is committed."""
+        self._is_over = True
 
     def __getitem__(self, scope: Scope) -> ScopeState:
-        return self._state.scopes.get(scope) or ScopeState()
+        return self.all().scopes.get(scope) or ScopeState()
 
     def change(self, scope: Scope) -> ScopeState:
         return self.change_all().scopes.setdefault(scope, ScopeState())
 
     def all(self) -> State:
+        if self._is_over:
+            raise StoreError("this unit of work is over: read inside store.read(), change inside store.write(...)")
         return self._state
 
     def change_all(self) -> State:
-        if not self.writable:
+        if not self._writable:
             raise StoreError("this unit is for reading only: change the store inside store.write(...)")
-        return self._state
+        return self.all()
 
 
 class _Unit:
@@ -471,7 +478,11 @@ class ReferenceStore(Store):
     @contextmanager
     def read(self) -> Iterator[Unit]:
         self._check_open()
-        yield _Unit(_Access(self.data.state, writable=False), self._bm25)
+        access = _Access(self.data.state, writable=False)
+        try:
+            yield _Unit(access, self._bm25)
+        finally:
+            access.end()
 
     def write(self, work: Callable[[Unit], T]) -> T:
         def in_unit(state: State) -> T:
@@ -479,8 +490,7 @@ class ReferenceStore(Store):
             try:
                 return work(_Unit(access, self._bm25))
             finally:
-                # A unit kept beyond its transaction must not change what is committed.
-                access.writable = False
+                access.end()
 
         return self._transaction(in_unit)
 

@@ -26,7 +26,12 @@ NAMESAKE = Scope("u001", "other")
 OTHERS = (YOU, NAMESAKE)
 
 # One store serves all examples of a property; each example takes a scope of its own, so nothing is shared.
-shared_store = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+# That one suite runs as many classes, which hypothesis calls differing executors, is the purpose of a suite.
+shared_store = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, HealthCheck.too_slow],
+    max_examples=15,
+    deadline=None,
+)
 _numbers = count(1)
 
 

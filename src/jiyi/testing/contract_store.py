@@ -169,6 +169,19 @@ class StoreContract(Contract):
         assert picture(store) == before
         put_messages(store, ME, message("next"))
 
+    def test_a_unit_that_is_over_cannot_be_used(self, store: Store) -> None:
+        fill(store)
+        before = picture(store)
+        kept = [store.write(lambda unit: unit)]
+        with store.read() as unit:
+            kept.append(unit)
+        for unit in kept:
+            with pytest.raises(StoreError):
+                unit.messages.add(ME, [message("late")])
+            with pytest.raises(StoreError):
+                unit.messages.last_seq(ME)
+        assert picture(store) == before
+
     # ------------------------------------------------------------------ snapshots
 
     def test_a_snapshot_does_not_move(self, store: Store) -> None:

@@ -67,6 +67,9 @@ HOSTILE_TERMS = (
 )  # fmt: skip
 """Terms that a tokenizer, a query language or a pattern would like to read its own way. All distinct."""
 
+MAX_SEQ = 2**24 - 1
+"""Numbers that every backend can hold."""
+
 # Neither lone surrogates, which no encoding can carry, nor anything else is left out.
 _any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
@@ -144,7 +147,7 @@ def memories(draw: st.DrawFn, seqs: st.SearchStrategy[int] | None = None) -> Mem
     over = status is not Status.LIVE
     began = draw(instants())
     return Memory(
-        seq=draw(seqs if seqs is not None else st.integers(1, 2**31)),
+        seq=draw(seqs if seqs is not None else st.integers(1, MAX_SEQ)),
         text=text,
         category=draw(st.sampled_from(Category)),
         importance=draw(st.integers(1, 5)),
@@ -230,6 +233,6 @@ def documents(seqs: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[D
     counts = st.dictionaries(terms(), st.integers(1, 6), min_size=1, max_size=8)
     return st.builds(
         lambda seq, held: Document(seq, held, sum(held.values())),
-        seqs if seqs is not None else st.integers(1, 2**24 - 1),
+        seqs if seqs is not None else st.integers(1, MAX_SEQ),
         counts,
     )

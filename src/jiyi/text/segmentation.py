@@ -1,11 +1,11 @@
 """The one tokenizer: what a text brings to the index, and what a question asks of it (SPEC R1, R2, R7, O1).
 
-    text ─▶ clean (NFKC, traditional → simplified) ─▶ runs ─┬─ han        dictionary words, bigrams, characters
+    text ─▶ clean (NFKC, traditional → simplified) ─▶ runs ─┬─ han        dictionary words, bigrams
                                                             ├─ glued      kana, hangul, Thai …: the run, its bigrams …
                                                             ├─ latin      identifiers whole and in parts; words stemmed
                                                             └─ sign       an emoji is a term
 
-Each term of a text used as a query is among the terms of that text as a document. Nothing raises on a string, whatever
+Each content term of a text used as a query is among the terms of that text as a document. Nothing raises on a string, whatever
 it holds. Positions and lengths count characters (code points).
 """
 
@@ -266,9 +266,10 @@ class Segmenter:
         for match in _RUN.finditer(clean):
             run, script = match.group(), str(match.lastgroup)
             if script == "han":
-                found += [word for word in self._cut_for_search(run) if len(word) > 2]
-                # All characters, because the dictionary hides 猫 in 猫叫 and 小猫. Words of two characters are bigrams.
-                found += (*map(add, run, run[1:]), *run)
+                # Words of two characters are bigrams anyway. Of the single ones only those that are words by themselves:
+                # every character would make the index half as large again, and recall scans for 猫 in 猫叫.
+                found += [word for word in self._cut_for_search(run) if len(word) != 2]
+                found += map(add, run, run[1:])
             else:
                 found += [term for term, _, _ in _terms_of(run, script)]
         counts = dict(Counter(found))
@@ -308,8 +309,8 @@ class Segmenter:
         for match in self._user_word_starts.finditer(text):
             start = match.start()
             for word in self._user_words[match.group()]:
-                free = not (_INSIDE_WORD.match(text, start) or _INSIDE_WORD.match(text, start + len(word)))
-                if free and text.startswith(word, start):
+                edges = start, start + len(word)
+                if text.startswith(word, start) and not any(_INSIDE_WORD.match(text, edge) for edge in edges):
                     yield start, word[:LONGEST]
 
     def _query_other(self, run: str, script: str, start: int) -> Iterator[_Found]:

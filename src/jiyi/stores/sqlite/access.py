@@ -18,6 +18,8 @@ SEQ_BITS = 24
 MAX_SEQ = (1 << SEQ_BITS) - 1
 """Numbers of one kind that a scope can have: 16.7 million. Keys stay below 2^53, safe in JSON."""
 
+MAX_KNOWN_OWNERS = 100_000
+
 Row = tuple[Any, ...]
 Arguments = Sequence[Any] | Mapping[str, Any]
 
@@ -41,6 +43,14 @@ def store_error(error: sqlite3.Error) -> StoreError:
     if primary == sqlite3.SQLITE_READONLY:
         return StoreError(f"this unit or file is for reading only ({error}): change the store inside store.write(...)")
     return StoreError(f"the database could not do that ({error}); run `jiyi doctor` if it happens again")
+
+
+def remember(known: dict[Scope, int], fresh: Mapping[Scope, int]) -> None:
+    """Keep owners that are committed now, for later units of work."""
+    if fresh:
+        if len(known) > MAX_KNOWN_OWNERS:
+            known.clear()
+        known.update(fresh)
 
 
 class Access:
@@ -136,7 +146,7 @@ class Access:
     # ------------------------------------------------------------------------------ counters
 
     def counter(self, owner: int, name: str) -> int:
-        return self.value("SELECT value FROM counter WHERE owner = ? AND name = ?", (owner, name)) or 0
+        return int(self.value("SELECT value FROM counter WHERE owner = ? AND name = ?", (owner, name)) or 0)
 
     def take(self, owner: int, name: str, count: int = 1) -> int:
         """Take `count` fresh numbers; returns the first.
@@ -144,11 +154,9 @@ class Access:
         Raises:
             StoreError: the scope has used up all 16.7 million numbers of this kind.
         """
-        sql = (
-            "INSERT INTO counter (owner, name, value) VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET value = value + excluded.value RETURNING value"
-        )
-        last = int(self.change_returning(sql, (owner, name, count))[0][0])
+        # Not in one statement with RETURNING: that makes SQLite walk the journal of the whole transaction.
+        self.add_to_counter(owner, name, count)
+        last = self.counter(owner, name)
         if last > MAX_SEQ:
             raise StoreError(f"this scope already holds {MAX_SEQ:,} of kind {name}: use another user or tenant")
         return last - count + 1

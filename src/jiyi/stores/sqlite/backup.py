@@ -10,7 +10,7 @@ from pathlib import Path
 from jiyi.errors import StoreBusy, StoreCorrupt, StoreError
 from jiyi.stores.migrations import check_applied
 from jiyi.stores.sqlite.access import is_busy
-from jiyi.stores.sqlite.connection import connect, copy_database, flush_to_disk
+from jiyi.stores.sqlite.connection import connect, copy_database, flush_to_disk, make_file
 from jiyi.stores.sqlite.schema import applied_migrations, shipped
 
 
@@ -36,13 +36,8 @@ def back_up(source: Path, target: Path) -> None:
 
 def _claim(target: Path) -> Path:
     """Take a name that is free, so that two backups at once cannot both take it; returns where to write first."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError as error:
-        raise StoreError(f"{target} exists already: choose another name for the backup") from error
-    except OSError as error:
-        raise StoreError(f"{target} cannot be written ({error.strerror}): choose another place") from error
+    if not make_file(target):
+        raise StoreError(f"{target} exists already: choose another name for the backup")
     part = target.with_name(f"{target.name}.part")
     part.unlink(missing_ok=True)
     return part
@@ -121,10 +116,13 @@ def _fold_log(target: Path) -> None:
     try:
         with contextlib.closing(connect(target)) as connection:
             # Leaving WAL mode is only granted to the last connection, so it also tells whether we are alone.
-            connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+            [(mode,)] = connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.Error as error:
-        if is_busy(error):
-            raise StoreBusy(f"{target} is in use: close every program that has it open and try again") from error
+        if not is_busy(error):
+            return
+        mode = "in use"
+    if mode != "delete":
+        raise StoreBusy(f"{target} is in use: close every program that has it open and try again")
 
 
 def _free_name(path: Path) -> Path:

@@ -16,6 +16,7 @@ from jiyi.stores.sqlite.connection import PATIENCE_SECONDS, Synchronous
 from jiyi.stores.sqlite.text_index import KIND_NUMBERS, KindIndex
 
 CHECKPOINT_SECONDS = 30.0
+VACUUM_IN_MEMORY_BYTES = 256 << 20
 
 NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger"}
 """Counters of numbers given out, and the table whose keys hold them."""
@@ -50,7 +51,7 @@ def empty_text_index(access: Access, names: Mapping[Kind, TextIndexName]) -> Non
 # ---------------------------------------------------------------------------------- purge
 
 
-def purge(connection: sqlite3.Connection) -> None:
+def purge(connection: sqlite3.Connection, patience: float = CHECKPOINT_SECONDS) -> None:
     """Leave no byte of what was erased in the database or its log (SPEC F6).
 
     `secure_delete` zeroes a deleted cell where it lies, but not the copies that stay in the free space of
@@ -59,13 +60,13 @@ def purge(connection: sqlite3.Connection) -> None:
     one purge should serve many erasures.
 
     Raises:
-        StoreBusy: another process wrote, or a reader held an old snapshot, for too long.
+        StoreBusy: a reader held an old snapshot for `patience` seconds, or another process wrote for too long.
     """
     for table in native.tables(connection):
         # FTS5 keeps the words of deleted rows until its segments are merged into one.
         _patiently(connection, f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-    _patiently(connection, "VACUUM")
-    give_up = time.monotonic() + CHECKPOINT_SECONDS
+    _vacuum(connection)
+    give_up = time.monotonic() + patience
     while True:
         [(blocked, _, _)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if not blocked:
@@ -73,6 +74,19 @@ def purge(connection: sqlite3.Connection) -> None:
         if time.monotonic() > give_up:
             raise StoreBusy("a reader still sees what was erased: end long reads and backups, then purge again")
         time.sleep(0.05)
+
+
+def _vacuum(connection: sqlite3.Connection) -> None:
+    """VACUUM builds the new database beside the old one first: in memory while that is cheap, else in a temporary file."""
+    [(pages,)], [(page,)] = (connection.execute(f"PRAGMA page_{what}").fetchall() for what in ("count", "size"))
+    if pages * page <= VACUUM_IN_MEMORY_BYTES:
+        _patiently(connection, "VACUUM")
+        return
+    connection.execute("PRAGMA temp_store = FILE")
+    try:
+        _patiently(connection, "VACUUM")
+    finally:
+        connection.execute("PRAGMA temp_store = MEMORY")
 
 
 def _patiently(connection: sqlite3.Connection, statement: str) -> None:

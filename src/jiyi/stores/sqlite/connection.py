@@ -38,8 +38,9 @@ def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
         raise StoreError(
             f"{path} cannot be opened ({error}): check that it is a file you may read and write"
         ) from error
-    # Sorting and savepoints must not spill memory text into files in /tmp.
-    connection.execute("PRAGMA temp_store = MEMORY")
+    # temp_store: sorting and savepoints must not spill memory text into files in /tmp.
+    # secure_delete: what is deleted is overwritten with zeros at once (SPEC F6).
+    _set_up(connection, "temp_store = MEMORY", "secure_delete = ON")
     _add_missing_functions(connection)
     return connection
 
@@ -47,38 +48,32 @@ def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
 def connect_writer(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
     """The one connection that changes the file. It is made here and then belongs to the writer's thread."""
     connection = connect(path, any_thread=True)
-    try:
-        _run_pragmas(
-            connection,
-            f"synchronous = {synchronous}",
-            "foreign_keys = ON",
-            # SPEC F6: what is deleted is overwritten with zeros at once.
-            "secure_delete = ON",
-            f"mmap_size = {MMAP_BYTES}",
-            "cache_size = -32768",
-            "wal_autocheckpoint = 1000",
-            f"journal_size_limit = {LOG_BYTES}",
-        )
-    except sqlite3.Error as error:
-        connection.close()
-        raise store_error(error) from error
+    _set_up(
+        connection,
+        f"synchronous = {synchronous}",
+        "foreign_keys = ON",
+        f"mmap_size = {MMAP_BYTES}",
+        "cache_size = -32768",
+        "wal_autocheckpoint = 1000",
+        f"journal_size_limit = {LOG_BYTES}",
+    )
     return connection
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot change anything."""
     connection = connect(path, any_thread=True)
-    try:
-        _run_pragmas(connection, "query_only = ON", f"mmap_size = {MMAP_BYTES}", "cache_size = -8192")
-    except sqlite3.Error as error:
-        connection.close()
-        raise store_error(error) from error
+    _set_up(connection, "query_only = ON", f"mmap_size = {MMAP_BYTES}", "cache_size = -8192")
     return connection
 
 
-def _run_pragmas(connection: sqlite3.Connection, *pragmas: str) -> None:
-    for pragma in pragmas:
-        connection.execute(f"PRAGMA {pragma}").fetchall()
+def _set_up(connection: sqlite3.Connection, *pragmas: str) -> None:
+    try:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+    except sqlite3.Error as error:
+        connection.close()
+        raise store_error(error) from error
 
 
 def _add_missing_functions(connection: sqlite3.Connection) -> None:
@@ -89,21 +84,25 @@ def _add_missing_functions(connection: sqlite3.Connection) -> None:
         connection.create_function("ln", 1, math.log, deterministic=True)
 
 
-def make_file(path: Path) -> None:
-    """An empty file that only its owner may read, with the folders above it; nothing if it exists.
+def make_file(path: Path) -> bool:
+    """An empty file that only its owner may read, with the folders above it. False if there is one already.
 
     Raises:
         StoreError: it cannot be made.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path.parent} cannot be made ({error.strerror}): choose a path you may write to") from error
+    try:
         # Never open an existing database beside SQLite: closing our handle would drop SQLite's locks on it.
         # SQLite gives its log the mode of the file itself.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        return
+        return False
     except OSError as error:
         raise StoreError(f"{path} cannot be made ({error.strerror}): choose a path you may write to") from error
+    return True
 
 
 def begin_immediate(connection: sqlite3.Connection, patience: float = PATIENCE_SECONDS) -> None:

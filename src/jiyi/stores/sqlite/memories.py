@@ -160,7 +160,8 @@ class SqliteMemories(Memories):
     def _put(self, owner: int, memory: Memory) -> None:
         key = row_key(owner, memory.seq)
         self._access.change(_UPSERT, (owner, *_row(key, memory)))
-        self._access.change("DELETE FROM evidence WHERE memory = ?", (key,))
+        if self._access.rows("SELECT 1 FROM evidence WHERE memory = ? LIMIT 1", (key,)):
+            self._access.change("DELETE FROM evidence WHERE memory = ?", (key,))
         sql = (
             "INSERT INTO evidence (memory, position, message, span_start, span_end, at, session)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreClosed, StoreError
-from jiyi.stores.sqlite.access import Access, store_error
+from jiyi.stores.sqlite.access import Access, remember, store_error
 from jiyi.stores.sqlite.connection import connect_reader
 from jiyi.stores.sqlite.unit import SqliteUnit
 
@@ -92,7 +92,7 @@ class Readers:
         reader.unit = None
         access.end()
         # What a snapshot sees is committed.
-        self._known_owners.update(access.fresh)
+        remember(self._known_owners, access.fresh)
         if reader.connection is not None and reader.connection.in_transaction:
             reader.connection.execute("COMMIT")
         if self._closed:

@@ -59,15 +59,18 @@ def migrate_up(path: Path, migrations: Sequence[Migration]) -> None:
         MigrationError: a migration failed; the file is as it was before that one.
     """
     with contextlib.closing(connect(path)) as connection:
-        copied = False
+        # A new file has nothing to lose or to keep yet; switching to WAL below makes it durable in one go.
+        is_new = not applied_migrations(connection, path)
+        if is_new:
+            connection.execute("PRAGMA synchronous = OFF")
+        copied = is_new
         while pending(migrations, applied_migrations(connection, path)):
             begin_immediate(connection)
             try:
                 # Again, now that nobody else can change it.
-                past = applied_migrations(connection, path)
-                steps = pending(migrations, past)
+                steps = pending(migrations, applied_migrations(connection, path))
                 if steps:
-                    if past and not copied:
+                    if not copied:
                         _copy_beside(path, f"before-{steps[0].number:04d}")
                         copied = True
                     _apply(connection, steps[0])
@@ -75,6 +78,7 @@ def migrate_up(path: Path, migrations: Sequence[Migration]) -> None:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+        connection.execute("PRAGMA synchronous = FULL")
         _use_write_ahead_log(connection, path)
 
 
@@ -136,7 +140,8 @@ def statements(sql: str) -> Iterator[str]:
     for piece in sql.split(";"):
         statement += f"{piece};"
         if sqlite3.complete_statement(statement):
-            yield statement
+            if statement.strip() != ";":
+                yield statement
             statement = ""
     rest = "\n".join(line for line in statement.removesuffix(";").splitlines() if not line.lstrip().startswith("--"))
     if rest.strip():

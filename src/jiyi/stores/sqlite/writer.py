@@ -17,13 +17,12 @@ from typing import Any, TypeVar, cast
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreClosed, StoreError
-from jiyi.stores.sqlite.access import Access, store_error
+from jiyi.stores.sqlite.access import Access, remember, store_error
 from jiyi.stores.sqlite.connection import begin_immediate
 
 T = TypeVar("T")
 
 MAX_BATCH = 64
-MAX_KNOWN_OWNERS = 100_000
 
 
 class _Request:
@@ -176,7 +175,7 @@ class Writer:
             self._roll_back()
             self._refuse(done, store_error(error))
             return
-        self._remember(fresh)
+        remember(self._known_owners, fresh)
         for request in done:
             request.answer()
 
@@ -207,11 +206,6 @@ class Writer:
         # Only now: an owner made in a savepoint that was rolled back does not exist.
         fresh.update(access.fresh)
         return True
-
-    def _remember(self, fresh: dict[Scope, int]) -> None:
-        if len(self._known_owners) > MAX_KNOWN_OWNERS:
-            self._known_owners.clear()
-        self._known_owners.update(fresh)
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:

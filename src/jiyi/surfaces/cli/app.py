@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 import jiyi
 from jiyi.errors import JiyiError, NotFound
 from jiyi.surfaces.cli import demo, doctor, importing, measuring, reading, upkeep, writing
-from jiyi.surfaces.cli.calls import COMMON, Action, Common, with_common
+from jiyi.surfaces.cli.calls import Action, Common, Db, Json, Quiet, Tenant, Tz, User, with_common
 from jiyi.surfaces.cli.output import harden_streams, harmless, silence_stdout
 
 OK, ERROR, USAGE, NOT_FOUND, INTERRUPTED = 0, 1, 2, 3, 130
@@ -59,7 +59,7 @@ class Edge(TyperGroup):
         except (JiyiError, OSError) as error:
             _complain(type(error).__name__, str(error), as_json)
             code = next((code for kind, code in EXIT_CODES if isinstance(error, kind)), ERROR)
-        except Exception as error:  # noqa: BLE001 — the edge of a command: a user gets a sentence, not a traceback
+        except Exception as error:  # the edge of a command: a user gets a sentence, not a traceback
             if os.environ.get("JIYI_DEBUG"):
                 raise
             _complain("Bug", f"this is a bug in jiyi ({type(error).__name__}): run it again with JIYI_DEBUG=1 to see "
@@ -112,13 +112,15 @@ app = typer.Typer(
 @app.callback()
 def start(
     context: typer.Context,
-    db: COMMON["db"] = None,
-    user: COMMON["user"] = None,
-    tenant: COMMON["tenant"] = None,
-    tz: COMMON["tz"] = None,
-    json: COMMON["json"] = False,
-    quiet: COMMON["quiet"] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    db: Db = None,
+    user: User = None,
+    tenant: Tenant = None,
+    tz: Tz = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Long-term memory for AI agents, in Chinese and English. 给 AI 智能体的长期记忆，中文英文都行。
 

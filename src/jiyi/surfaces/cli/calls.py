@@ -45,34 +45,38 @@ class Common:
 
 
 _PANEL = "Common options"
-COMMON: Mapping[str, Any] = {
-    "db": Annotated[
-        str | None,
-        typer.Option("--db", metavar="PATH", rich_help_panel=_PANEL,
-                     help="The database file. (JIYI_PATH, else ~/.jiyi/memory.db)"),
-    ],
-    "user": Annotated[
-        str | None,
-        typer.Option("--user", metavar="NAME", rich_help_panel=_PANEL,
-                     help="Whose memory. (JIYI_USER, else me)"),
-    ],
-    "tenant": Annotated[
-        str | None,
-        typer.Option("--tenant", metavar="NAME", rich_help_panel=_PANEL,
-                     help="The user's tenant. (JIYI_TENANT, else default)"),
-    ],
-    "tz": Annotated[
-        str | None,
-        typer.Option("--tz", metavar="ZONE", rich_help_panel=_PANEL,
-                     help="Time zone of dates, such as Asia/Shanghai. (JIYI_TIMEZONE, else UTC)"),
-    ],
-    "json": Annotated[
-        bool, typer.Option("--json", rich_help_panel=_PANEL, help="Print one JSON document; errors too, on stderr.")
-    ],
-    "quiet": Annotated[
-        bool, typer.Option("--quiet", "-q", rich_help_panel=_PANEL, help="No notes and no progress on stderr.")
-    ],
-}  # fmt: skip
+Db: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--db", metavar="PATH", rich_help_panel=_PANEL, help="The database file. (JIYI_PATH, else ~/.jiyi/memory.db)"
+    ),
+]
+User: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--user", metavar="NAME", rich_help_panel=_PANEL, help="Whose memory. (JIYI_USER, else me)"),
+]
+Tenant: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--tenant", metavar="NAME", rich_help_panel=_PANEL, help="The user's tenant. (JIYI_TENANT, else default)"
+    ),
+]
+Tz: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--tz",
+        metavar="ZONE",
+        rich_help_panel=_PANEL,
+        help="Time zone of dates, such as Asia/Shanghai. (JIYI_TIMEZONE, else UTC)",
+    ),
+]
+Json: TypeAlias = Annotated[
+    bool, typer.Option("--json", rich_help_panel=_PANEL, help="Print one JSON document; errors too, on stderr.")
+]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", rich_help_panel=_PANEL, help="No notes and no progress on stderr.")
+]
+COMMON: Mapping[str, Any] = {"db": Db, "user": User, "tenant": Tenant, "tz": Tz, "json": Json, "quiet": Quiet}
 
 
 class Call:

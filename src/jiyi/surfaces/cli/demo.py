@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jiyi.assembly import open_memory
-from jiyi.errors import InputError, JiyiError
+from jiyi.errors import InputError
 from jiyi.memory_layer import MemoryLayer, ScopedMemory
 from jiyi.pipelines.context import ContextBlock
 from jiyi.settings import zone
@@ -54,11 +54,11 @@ EARLIER = (
         "demo-2", "2026-09-21T20:05:00+08:00",
         ("I'm allergic to peanuts.", "Noted.",
          "I prefer short answers with one code example.", "Will do.",
-         "I'm working on a stocktaking feature for tea shops.", "Sounds useful."),
+         "I'm responsible for the stocktaking module.", "Sounds useful."),
     ),
     Talk(
         "demo-3", "2026-10-12T14:30:00+08:00",
-        ("请记住：回答里的命令都要先说明会改动什么。", "好的。",
+        ("以后回答先说结论。", "好的。",
          "我们的预算是30万。", "收到。"),
     ),
     Talk(
@@ -109,7 +109,7 @@ def demo(call: Call) -> None:
     user, tz = call.common.user or USER, call.common.tz or TIMEZONE
     _make_room(path)
     clock = Clock(EARLIER[0].at)
-    with open_memory(path, clock=clock, worker=False, timezone=tz) as layer:
+    with open_memory(path, clock=clock, worker=False, timezone=tz, synchronous="NORMAL") as layer:
         me = layer.scope(user, tenant=call.tenant, surface="demo")
         chapters = list(_chapters(layer, me, clock, zone(tz)))
     commands = _commands(path, user, tz, call)
@@ -177,7 +177,9 @@ def _told(key: str, question: str, block: ContextBlock, zone: tzinfo) -> Chapter
         "tokens": block.tokens,
         "items": [item_document(item, rank, zone) for rank, item in enumerate(block.items, 1)],
     }
-    return Chapter(key, "新会话里问，智能体会被告知 · A new session asks, and the agent is told", tuple(lines), document)
+    return Chapter(
+        key, "新会话里问，智能体会被告知 · A new session asks, and the agent is told", tuple(lines), document
+    )
 
 
 def _changed(me: ScopedMemory, zone: tzinfo) -> Chapter:
@@ -217,32 +219,15 @@ def _commands(path: Path, user: str, tz: str, call: Call) -> list[str]:
 
 
 def _make_room(path: Path) -> None:
-    """Delete what an earlier demo left.
+    """Delete what an earlier demo left, and note that what comes next is a demo's.
 
     Raises:
-        InputError: the file was not made by the demo.
+        InputError: there is a file that the demo did not make.
     """
-    if not path.exists():
-        return
-    if not _made_by_demo(path):
+    note = Path(f"{path}.made-by-demo")
+    if path.exists() and not note.exists():
         raise InputError(f"{path} was not made by `jiyi demo`, so it is left alone: name another file with --db")
     for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         file.unlink(missing_ok=True)
-
-
-def _made_by_demo(path: Path) -> bool:
-    """Its first conversation is in there, or nothing at all, as after a demo that was stopped at once."""
-    if not path.is_file() or path.stat().st_size == 0:
-        return False
-    try:
-        with open_memory(path, worker=False) as layer:
-            scopes = layer.scopes()
-            return not scopes or any(_holds_demo(layer.scope(s.user, tenant=s.tenant)) for s in scopes)
-    except JiyiError:
-        return False
-
-
-def _holds_demo(me: ScopedMemory) -> bool:
-    first = EARLIER[0]
-    turns = me.history(session=first.session, limit=len(first.turns)).messages
-    return any(m.id == f"{first.session}:0" and m.text == first.turns[0] for m in turns)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text("The database beside this file is made anew by every `jiyi demo`.\n", "utf-8")

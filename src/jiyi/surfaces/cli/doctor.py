@@ -34,7 +34,8 @@ Repair: TypeAlias = Callable[[], str]
 
 
 def doctor(
-    call: Call, fix: Annotated[bool, typer.Option("--fix", "--repair", help="Repair what can be repaired safely.")] = False
+    call: Call,
+    fix: Annotated[bool, typer.Option("--fix", "--repair", help="Repair what can be repaired safely.")] = False,
 ) -> int | None:
     """Check Python, SQLite, the segmenter, the database and its jobs. Exit code 1 when something is wrong."""
     repaired: list[str] = []
@@ -47,7 +48,7 @@ def doctor(
     failed = sum(not c.ok for c in checks)
     document = {
         "ok": not failed,
-        "checks": [{"name": c.name, "ok": c.ok, "detail": c.detail, "fix": c.fix or None} for c in checks],
+        "checks": [{"name": c.name, "ok": c.ok, "detail": c.detail, "fix": None if c.ok else c.fix} for c in checks],
         "repaired": repaired,
     }
     call.out.show(document, _lines(checks, repaired, failed))
@@ -168,7 +169,7 @@ def _database(call: Call) -> Iterator[Check]:
         with open_memory(settings=call.settings) as layer:
             info = layer.info()
             details = ", ".join(f"{name} {value}" for name, value in info.details.items())
-            yield Check("schema", True, f"{info.kind}, version {info.schema_version}; {details}")
+            yield Check("store", True, f"{info.kind}, version {info.schema_version}; {details}")
             yield from layer.check()
             yield _jobs(layer)
     except SegmenterMismatch as error:

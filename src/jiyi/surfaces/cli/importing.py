@@ -167,8 +167,9 @@ def _summary_lines(source: Source, call: Call) -> Iterator[Line]:
     if source.parsed.skipped:
         yield "  left out: " + ", ".join(f"{count:,} × {why}" for why, count in source.parsed.skipped.items())
     if len(source.shares) > 1:
-        yield f"  {len(source.shares)} people, each with a memory of their own: {', '.join(list(source.shares)[:10])}" + (
-            ", …" if len(source.shares) > 10 else ""
+        yield (
+            f"  {len(source.shares)} people, each with a memory of their own: {', '.join(list(source.shares)[:10])}"
+            + (", …" if len(source.shares) > 10 else "")
         )
     elif source.shares and (user := next(iter(source.shares))) != call.user:
         yield f"  the file says that this is the talk of {user}: it goes into that memory (--user {user} to read it)"

@@ -44,7 +44,8 @@ class Shown(StrEnum):
 
 
 Since = Annotated[
-    str | None, typer.Option(metavar="DATE", help="Not before this date or date-time, e.g. 2026-03-01.", show_default=False)
+    str | None,
+    typer.Option(metavar="DATE", help="Not before this date or date-time, e.g. 2026-03-01.", show_default=False),
 ]
 Until = Annotated[
     str | None,
@@ -56,9 +57,15 @@ def recall(
     call: Call,
     query: Annotated[str, typer.Argument(help="Any question or words, in Chinese or English.")],
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Items at the most.")] = 8,
-    kind: Annotated[list[Kind] | None, typer.Option(metavar="KIND", help="fact, memory or message; may be repeated.")] = None,
-    category: Annotated[list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")] = None,
-    min_importance: Annotated[int, typer.Option(min=1, max=5, metavar="1-5", help="Memories of this importance and above.")] = 1,
+    kind: Annotated[
+        list[Kind] | None, typer.Option(metavar="KIND", help="fact, memory or message; may be repeated.")
+    ] = None,
+    category: Annotated[
+        list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")
+    ] = None,
+    min_importance: Annotated[
+        int, typer.Option(min=1, max=5, metavar="1-5", help="Memories of this importance and above.")
+    ] = 1,
     since: Since = None,
     until: Until = None,
     session: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this session.")] = None,
@@ -151,7 +158,10 @@ def sessions(
         call.out.note("no sessions yet")
     call.out.show(
         document,
-        (f"{day(s.first_at, call.zone)} – {day(s.last_at, call.zone)}  {counted(s.messages, 'message')}  {s.session}" for s in found),
+        (
+            f"{day(s.first_at, call.zone)} – {day(s.last_at, call.zone)}  {counted(s.messages, 'message')}  {s.session}"
+            for s in found
+        ),
     )
 
 
@@ -174,13 +184,13 @@ def profile(call: Call) -> None:
 def memories(
     call: Call,
     status: Annotated[Shown, typer.Option(help="live, those that ended, those taken back, or all.")] = Shown.LIVE,
-    category: Annotated[list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")] = None,
+    category: Annotated[
+        list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")
+    ] = None,
 ) -> None:
     """List what is believed, with source, confidence and date."""
     with call.memory() as me:
-        found = me.memories(
-            status=None if status is Shown.ALL else Status(status.value), categories=category or ()
-        )
+        found = me.memories(status=None if status is Shown.ALL else Status(status.value), categories=category or ())
         document = {"memories": memories_document(me, found, call.zone)}
         call.out.show(document, memories_lines(me, found, call.zone, "no memories"))
 
@@ -197,9 +207,7 @@ def versions(
         call.out.show(document, memories_lines(me, found, call.zone, none))
 
 
-def ledger(
-    call: Call, limit: Annotated[int, typer.Option(min=1, metavar="N", help="The last so many.")] = 50
-) -> None:
+def ledger(call: Call, limit: Annotated[int, typer.Option(min=1, metavar="N", help="The last so many.")] = 50) -> None:
     """List every change of memory: when, who, what and why."""
     with call.memory() as me:
         entries = me.ledger(limit=limit)

@@ -79,7 +79,8 @@ def reindex(
     if dictionary is not None and str(dictionary) != call.settings.dictionary:
         call.out.note(f'to keep it: dictionary = "{dictionary}" in jiyi.toml, or JIYI_DICTIONARY')
     call.out.show(
-        {"documents": documents, "scopes": scopes}, [f"{counted(documents, 'text')} of {counted(scopes, 'user')} indexed anew"]
+        {"documents": documents, "scopes": scopes},
+        [f"{counted(documents, 'text')} of {counted(scopes, 'user')} indexed anew"],
     )
 
 
@@ -113,7 +114,12 @@ def restore(
         call.out.note(f"what was there before is kept in {kept}: delete it when you no longer need it")
     with call.layer() as layer:  # brings an older schema up to date, and sees that the index fits the segmenter
         scopes = len(layer.scopes())
-    document = {"database": str(target), "source": str(source), "kept": None if kept is None else str(kept), "scopes": scopes}
+    document = {
+        "database": str(target),
+        "source": str(source),
+        "kept": None if kept is None else str(kept),
+        "scopes": scopes,
+    }
     call.out.show(document, [f"restored {source} to {target}: {counted(scopes, 'user')}"])
 
 

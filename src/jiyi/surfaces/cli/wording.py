@@ -267,4 +267,3 @@ def entry_lines(entry: LedgerEntry, zone: tzinfo) -> Iterator[Line]:
     yield from change_lines(plan)
     for reason in reasons(plan):
         yield ((f"    why: {reason}", DIM),)
-

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -19,12 +19,18 @@ from jiyi.surfaces.cli.calls import CATEGORIES, Call
 from jiyi.surfaces.cli.output import Line, counted
 from jiyi.surfaces.cli.wording import change_lines, entry_document, receipt_document, receipt_lines
 
+E = TypeVar("E", bound=InputError)
+
 
 def remember(
     call: Call,
     text: Annotated[str, typer.Argument(help="One statement about the user, in Chinese or English.")],
-    category: Annotated[Category | None, typer.Option(metavar="NAME", help=f"{CATEGORIES}; by default told from the words.")] = None,
-    importance: Annotated[int | None, typer.Option(min=1, max=5, metavar="1-5", help="1 (trifle) to 5 (vital).")] = None,
+    category: Annotated[
+        Category | None, typer.Option(metavar="NAME", help=f"{CATEGORIES}; by default told from the words.")
+    ] = None,
+    importance: Annotated[
+        int | None, typer.Option(min=1, max=5, metavar="1-5", help="1 (trifle) to 5 (vital).")
+    ] = None,
 ) -> None:
     """Remember one statement, as declared by the user."""
     with call.layer() as layer:
@@ -124,7 +130,7 @@ def _at_line(error: ConflictingMessage, given: list[Given]) -> ConflictingMessag
     return _with(error, f"{f'line {lines[-1]}: ' if lines else ''}{error}. Nothing was stored")
 
 
-def _with(error: Any, message: str) -> Any:
+def _with(error: E, message: str) -> E:
     """The same error with other words."""
     error.args = (message,)
     return error
@@ -143,9 +149,7 @@ def _observed_lines(messages: tuple[Message, ...], new: int, learnt: list[Ledger
 Memory = Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, such as m42: `jiyi memories` shows them.")]
 
 
-def correct(
-    call: Call, memory: Memory, text: Annotated[str, typer.Argument(help="What is right instead.")]
-) -> None:
+def correct(call: Call, memory: Memory, text: Annotated[str, typer.Argument(help="What is right instead.")]) -> None:
     """Say that a memory is wrong and what is right. The old one is kept as history."""
     with call.layer() as layer:
         me = call.of(layer)
@@ -175,7 +179,9 @@ def forget(
         call.out.show(receipt_document(receipt, me, call.zone), [f"forgot {memory} for good  (plan {receipt.plan_id})"])
 
 
-def undo(call: Call, plan: Annotated[str, typer.Argument(help="Its id, such as p7: `jiyi ledger` shows them.")]) -> None:
+def undo(
+    call: Call, plan: Annotated[str, typer.Argument(help="Its id, such as p7: `jiyi ledger` shows them.")]
+) -> None:
     """Take a plan back: every memory it touched is again as it was."""
     with call.layer() as layer:
         me = call.of(layer)

@@ -1,0 +1,230 @@
+"""Writes docs/reference from the program itself: `python docs/generate_reference.py` (a test sees that it was done).
+
+With `--check` nothing is written, and the exit code is 1 when a page is out of date.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from jiyi import errors
+from jiyi.settings import Settings
+from jiyi.surfaces.cli.app import EXIT_CODES, INTERRUPTED, USAGE, app
+from jiyi.surfaces.cli.calls import COMMON
+from jiyi.surfaces.cli.origins import plain, variable
+
+FOLDER = Path(__file__).with_name("reference")
+NOTICE = "<!-- Written by docs/generate_reference.py: change the program, then run it again. -->"
+
+
+def pages() -> dict[str, str]:
+    """Every page, by file name."""
+    return {
+        name: "\n".join([NOTICE, "", *lines]).rstrip() + "\n"
+        for name, lines in (("commands.md", commands()), ("settings.md", settings()), ("errors.md", error_page()))
+    }
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def table(*head: str) -> list[str]:
+    return [row(*head), "|" + "---|" * len(head)]
+
+
+# ------------------------------------------------------------------ commands
+
+
+def commands() -> Iterator[str]:
+    group: Any = typer.main.get_command(app)
+    yield from ("# Commands", "", paragraph(group.help), "")
+    yield "Data goes to stdout, notes and progress to stderr. With `--json` stdout holds one JSON document, and an error is"
+    yield 'one on stderr: `{"error": {"kind": "NotFound", "message": "…"}}`. `NO_COLOR` is honoured.'
+    yield from ("", "## Common options", "", "Every command takes these, before or after its name.", "")
+    yield from table("option", "what")
+    yield from (row(spelled(p), p.help) for p in group.params if p.name in COMMON)
+    yield from ("", "## Exit codes", "")
+    yield from table("code", "when")
+    yield from (row(str(code), when) for code, when in exit_codes())
+    for name, command in walk(group):
+        yield from one_command(name, command)
+
+
+def exit_codes() -> list[tuple[int, str]]:
+    return [
+        (0, "done"),
+        (1, "an error; `doctor` and `eval` also when a check or a case failed"),
+        (USAGE, "the command line itself is wrong"),
+        *((code, f"`{kind.__name__}`: {first_line(kind)}") for kind, code in EXIT_CODES if code > USAGE),
+        (INTERRUPTED, "stopped with Ctrl-C"),
+    ]
+
+
+def walk(group: Any, prefix: str = "jiyi") -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from walk(command, f"{prefix} {name}")
+        else:
+            yield f"{prefix} {name}", command
+
+
+def one_command(name: str, command: Any) -> Iterator[str]:
+    own = [p for p in command.params if not p.name.startswith("common_")]
+    arguments = [p for p in own if p.param_type_name == "argument"]
+    options = [p for p in own if p.param_type_name == "option"]
+    called = "".join(f" {label(a)}" if a.required else f" [{label(a)}]" for a in arguments)
+    yield from ("", f"## `{name}{called}`", "", paragraph(command.help))
+    if arguments or options:
+        yield from ("", *table("", "what", "default"))
+        yield from (row(f"`{label(a)}`", a.help or "", default(a)) for a in arguments)
+        yield from (row(spelled(o), o.help or "", default(o)) for o in options)
+
+
+def label(argument: Any) -> str:
+    return str(argument.metavar or argument.name.upper())
+
+
+def spelled(option: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    return names if option.is_flag else f"{names} {option.metavar or 'VALUE'}"
+
+
+def default(parameter: Any) -> str:
+    value = parameter.default
+    return "" if value in (None, False, ()) or value == [] else str(value)
+
+
+def paragraph(text: str) -> str:
+    """Help text as Markdown: lines that only wrapped are joined."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+# ------------------------------------------------------------------ settings
+
+
+def settings() -> Iterator[str]:
+    yield from ("# Settings", "")
+    yield "A keyword of `open_memory` or a flag wins over the environment, that over `jiyi.toml` in the working directory, that"
+    yield "over the default. In the file, `context.budget` is `budget` under `[context]`. Durations are in days. `jiyi config`"
+    yield "lists what is in effect and where each value comes from. What has no variable is set in code, with `Settings(…)`."
+    yield from section("", Settings())
+
+
+def section(prefix: str, policy: Any) -> Iterator[str]:
+    notes = comments(type(policy))
+    fields = [(f.name, getattr(policy, f.name)) for f in dataclasses.fields(policy)]
+    leaves = [(name, value) for name, value in fields if not dataclasses.is_dataclass(value)]
+    if prefix:
+        yield from ("", f"## {prefix.removesuffix('.')}")
+        if doc := own_doc(type(policy)):
+            yield from ("", doc)
+    yield from ("", *table("setting", "default", "variable", "note"))
+    for name, value in leaves:
+        if isinstance(value, Mapping):
+            yield from (row(*cells) for cells in nested(f"{prefix}{name}", value))
+        else:
+            in_code = isinstance(value, tuple)
+            yield row(
+                f"`{prefix}{name}`",
+                shown(value),
+                "" if in_code else f"`{variable(prefix + name)}`",
+                notes.get(name, ""),
+            )
+    for name, value in fields:
+        if dataclasses.is_dataclass(value):
+            yield from section(f"{prefix}{name}.", value)
+
+
+def nested(name: str, values: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, str]]:
+    for key, policy in values.items():
+        for field in dataclasses.fields(policy):
+            yield f"`{name}.{key}.{field.name}`", shown(getattr(policy, field.name)), "", ""
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, timedelta) and value < timedelta(days=1):
+        return f"`{plain(value):.6g}` ({value.total_seconds():g} seconds)"
+    value = plain(value)
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"`{value:.6g}`"
+    return f"`{', '.join(map(str, value)) if isinstance(value, list) else value}`"
+
+
+def own_doc(kind: type) -> str:
+    doc = inspect.getdoc(kind) or ""
+    return "" if doc.startswith(f"{kind.__name__}(") else without_rows(paragraph(doc))
+
+
+def comments(kind: type) -> dict[str, str]:
+    """The comment behind a field, or the lines above it."""
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in inspect.getsource(kind).splitlines():
+        text = line.strip()
+        field = re.match(r"(\w+): [^#]*(?:# *(.*))?$", text)
+        if text.startswith("#"):
+            above.append(text.lstrip("# "))
+        elif field:
+            found[field[1]] = without_rows(field[2] or " ".join(above))
+            above = []
+        else:
+            above = []
+    return found
+
+
+def without_rows(text: str) -> str:
+    """Without the row of the specification: whoever tunes a setting has no use for it."""
+    text = re.sub(r"\s*\(SPEC [^)]*\)|SPEC [A-Z]\d+: |article A\d: ", "", text)
+    return text[:1].upper() + text[1:]
+
+
+# ------------------------------------------------------------------ errors
+
+
+def error_page() -> Iterator[str]:
+    tree = (errors.__doc__ or "").split("\n\n")[1]
+    yield from (
+        "# Errors",
+        "",
+        "Everything that jiyi raises on purpose is a `JiyiError`; its message says what to do next.",
+        "",
+    )
+    yield from ("```text", inspect.cleandoc(tree), "```", "")
+    yield from table("error", "what it means", "exit code of `jiyi`")
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, errors.JiyiError):
+            code = next(code for base, code in EXIT_CODES if issubclass(kind, base))
+            yield row(f"`{kind.__name__}`", first_line(kind), str(code))
+
+
+def first_line(kind: type) -> str:
+    return without_rows((inspect.getdoc(kind) or "").splitlines()[0])
+
+
+def main() -> int:
+    stale = []
+    for name, text in pages().items():
+        path = FOLDER / name
+        if not path.exists() or path.read_text("utf-8") != text:
+            stale.append(name)
+            if "--check" not in sys.argv:
+                FOLDER.mkdir(exist_ok=True)
+                path.write_text(text, "utf-8")
+    sys.stdout.write(f"{'out of date' if '--check' in sys.argv else 'written'}: {', '.join(stale) or 'nothing'}\n")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

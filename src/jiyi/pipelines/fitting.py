@@ -1,0 +1,343 @@
+"""Hold one clause against the constructions of its language (SPEC C6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from jiyi.domain.belief import Mode
+from jiyi.domain.memory import Category, Language
+from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
+from jiyi.pipelines.clauses import Clause, View
+from jiyi.pipelines.grammar import LAST, Constructions, Form, Grammar, compiled
+from jiyi.pipelines.objects import Objects
+from jiyi.pipelines.triggers import Occurrence, Triggers
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A statement in a text: `[start, end)` is what it rests on. Without a relation it is free text of `category`."""
+
+    object: str
+    value: str
+    start: int
+    end: int
+    language: Language
+    relation: Relation | None = None
+    subject: str = ""
+    mode: Mode = Mode.STATEMENT
+    negated: bool = False
+    replaces: str = ""
+    replaces_text: str = ""
+    implied: bool = False
+    hearsay: bool = False
+    kept: bool = False
+    category: Category = Category.GENERAL
+    object_start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A subject: its class (see SUBJECT_CLASSES; "implied", "topic") and, for others, the name it is filed under."""
+
+    kind: str
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Talk:
+    """What the message has established so far.
+
+    `subject` carries over inside a sentence, `parties` are the other people and companies named, `last` is what a
+    correction without a name speaks of, `first` holds while the first clause stands alone. `occurrences` are those of the
+    sentence; `span` is the stretch in which 记错了 makes it a correction.
+    """
+
+    declared: bool = False
+    subject: Who | None = None
+    parties: set[str] = field(default_factory=set)
+    last: tuple[Relation, str] | None = None
+    hearsay: bool = False
+    speaker: Who | None = None
+    first: bool = True
+    occurrences: Sequence[Occurrence] = ()
+    span: tuple[int, int] = (0, 0)
+
+
+_Candidate = tuple[int, Who | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitter:
+    """The forms of one language, ready to be held against clauses."""
+
+    language: Language
+    grammar: Grammar
+    constructions: Constructions
+    vocabulary: Vocabulary
+    triggers: Triggers
+    objects: Objects
+
+    def fit(self, view: View, clause: Clause, talk: Talk, *, across: bool = False) -> list[Found]:
+        """The statements of the first form that explains the whole clause."""
+        lower = view.lower[clause.start : clause.end]
+        occurrences = [o for o in talk.occurrences if o.start >= clause.start and o.end <= clause.end]
+        openings: list[_Candidate] | None = None
+        for form in self.grammar.forms:
+            if form.across is not across or form.needs not in lower or (form.trigger and not occurrences):
+                continue
+            if form.subject and openings is None:
+                openings = self.openings(view, clause, talk)
+            for opening, occurrence, matches in self._matches(form, view, clause, occurrences, openings or []):
+                if found := self._build(form, view, clause, talk, opening, occurrence, matches):
+                    return found
+        return []
+
+    def openings(self, view: View, clause: Clause, talk: Talk) -> list[_Candidate]:
+        """Where the subject that opens a clause may end, and who it is; longest first."""
+        ends: dict[int, Who | None] = {}
+        for kind, source in self.grammar.subjects:
+            match = compiled(source).match(view.shadow, clause.start, clause.end)
+            if match and match.end() not in ends:
+                ends[match.end()] = self._identified(kind, match.group(), talk)
+        return sorted(ends.items(), key=lambda item: -item[0])
+
+    def correcting(self, view: View, talk: Talk) -> bool:
+        """Whether the sentence, or an empty one before it, says that something was wrong."""
+        return any(
+            m.mode is Mode.CORRECTION and compiled(m.pattern).search(view.shadow, *talk.span) for m in self.grammar.markers
+        )
+
+    def who(self, written: str, talk: Talk) -> Who | None:
+        """Who a piece of text names; None when that is not clear."""
+        written = written.strip()
+        for kind, source in self.grammar.subjects:
+            if compiled(source).fullmatch(written):
+                return self._identified(kind, written, talk)
+        return None
+
+    # ------------------------------------------------------------------ matching
+
+    def _matches(
+        self, form: Form, view: View, clause: Clause, occurrences: Sequence[Occurrence], openings: Sequence[_Candidate]
+    ) -> Iterator[tuple[_Candidate | None, Occurrence | None, list[re.Match[str]]]]:
+        """Every way in which the clause can be read as this form."""
+        before, bare, after = compiled(form.before), compiled(form.bare), compiled(form.after)
+        starts: list[tuple[_Candidate | None, re.Pattern[str], int]] = []
+        if form.subject:
+            starts += [(o, before, o[0]) for o in openings]
+        if form.subject != "must":
+            starts.append((None, bare, clause.start))
+        for opening, pattern, start in starts:
+            if not form.trigger:
+                if match := pattern.fullmatch(view.shadow, start, clause.end):
+                    yield opening, None, [match]
+                continue
+            for occurrence in occurrences:
+                if occurrence.trigger.kind != form.trigger or occurrence.start < start:
+                    continue
+                ahead = pattern.fullmatch(view.shadow, start, occurrence.start)
+                if ahead and (behind := after.fullmatch(view.shadow, occurrence.end, clause.end)):
+                    yield opening, occurrence, [ahead, behind]
+
+    def _build(
+        self,
+        form: Form,
+        view: View,
+        clause: Clause,
+        talk: Talk,
+        opening: _Candidate | None,
+        occurrence: Occurrence | None,
+        matches: Sequence[re.Match[str]],
+    ) -> list[Found]:
+        """The statements of a form that fits, or nothing when its subject or its object will not do."""
+        slots = _slots(matches)
+        who = opening[1] if opening else self._subject(form, occurrence, view, clause, talk, slots)
+        if who is None or not self._agrees(who, occurrence):
+            return []
+        if form.who and who.kind not in form.who:
+            return []
+        written = bool(opening) or "subject" in slots or "owner" in slots
+        for relation, given in self._relations(form, occurrence, who, view, talk):
+            if not written and relation.name in self.constructions.written and not form.implied:
+                continue
+            subject = given or self.filed(relation, who, talk)
+            if subject is None:
+                continue
+            if found := self._statements(form, view, clause, talk, relation, who, subject, slots):
+                return found
+        return []
+
+    def _agrees(self, who: Who, occurrence: Occurrence | None) -> bool:
+        """Anna lives, I live: in English a bare `live` after a name is no verb of hers."""
+        if self.language is not Language.EN or occurrence is None or occurrence.trigger.kind != "verb":
+            return True
+        if who.kind in ("user", "we"):
+            return not occurrence.trigger.third
+        return who.kind != "name" or occurrence.trigger.third
+
+    def _relations(
+        self, form: Form, occurrence: Occurrence | None, who: Who, view: View, talk: Talk
+    ) -> Iterator[tuple[Relation, str]]:
+        """The relations that the form may state, those that suit the subject first, with a subject where it is known."""
+        if form.relation == LAST:
+            if talk.last is not None and talk.last[0].single and self.correcting(view, talk):
+                yield talk.last
+            return
+        if occurrence is None:
+            relation = self.vocabulary.get(form.relation)
+            relations: Sequence[Relation] = [relation] if relation is not None else []
+        else:
+            relations = occurrence.trigger.relations
+        side = COMPANY if who.kind in ("company", "we", "implied") else USER
+        for relation in sorted(relations, key=lambda r: r.subject != side):
+            if not form.only or relation.name in form.only:
+                yield relation, ""
+
+    # ------------------------------------------------------------------ subjects
+
+    def _subject(
+        self,
+        form: Form,
+        occurrence: Occurrence | None,
+        view: View,
+        clause: Clause,
+        talk: Talk,
+        slots: Mapping[str, tuple[int, int]],
+    ) -> Who | None:
+        """Who a clause speaks of that does not open with its subject: written elsewhere, carried over or implied."""
+        if form.relation == LAST:
+            return Who("implied")
+        if "topic" in slots:
+            span = Clause(*slots["topic"])
+            known = "topic" not in form.types or self.objects.is_a(view, span, form.types["topic"])
+            return Who("topic", view.text[span.start : span.end]) if known and self.objects.names(view, span) else None
+        for slot in ("subject", "owner"):
+            if slot in slots:
+                written = view.shadow[slice(*slots[slot])]
+                if written.lower() != "the":
+                    return self.who(written, talk)
+        verb = form.trigger in ("verb", "be")
+        if talk.subject is not None and (self.language is Language.ZH or _joined(view, clause) or not verb):
+            return talk.subject
+        if form.implied or form.trigger == "name":
+            return Who("implied")
+        return Who("user") if self._marked(form, occurrence, view, talk) else None
+
+    def _marked(self, form: Form, occurrence: Occurrence | None, view: View, talk: Talk) -> bool:
+        """换工作了，现在在美团上班: who says the first speaks of themselves in the second."""
+        named = {form.relation, *(r.name for r in occurrence.trigger.relations)} if occurrence else {form.relation}
+        return any(
+            m.only & named and compiled(m.pattern).search(view.shadow, *talk.span) for m in self.grammar.markers
+        )
+
+    def _identified(self, kind: str, written: str, talk: Talk) -> Who | None:
+        written = written.strip()
+        if kind == "nobody":
+            return None
+        if kind == "declared_user":
+            return Who("user") if talk.declared else None
+        if kind == "pronoun":
+            if talk.speaker is not None and talk.speaker.name:
+                return Who("name", talk.speaker.name)
+            return Who("pronoun", next(iter(talk.parties))) if len(talk.parties) == 1 else None
+        kin = compiled(self.grammar.kin).search(written) if kind in ("kin", "name") else None
+        if kind == "kin":
+            word = kin.group().lower() if kin else ""
+            return Who("kin", self.grammar.kin_says.format(kin=self.grammar.kin_same.get(word, word))) if kin else None
+        if kind == "name":
+            # 我表弟李明 is filed under his name.
+            return Who("name", written[kin.end() :].strip(" ,") if kin and kin.end() < len(written) else written)
+        return Who(kind)
+
+    def filed(self, relation: Relation, who: Who, talk: Talk) -> str | None:
+        """The subject that the fact is filed under; None when that subject cannot have this relation."""
+        allowed = self.constructions.who.get(relation.name)
+        if allowed is not None and who.kind not in allowed:
+            return None
+        if who.kind == "implied":
+            # A bare 名字是… may be anybody's name, a bare 预算是… is the user's side's.
+            return relation.subject if relation.subject == COMPANY or talk.first else None
+        if who.kind == "company":
+            personal = relation.subject == USER and relation.category in (Category.PROFILE, Category.RELATIONSHIP)
+            return None if personal else COMPANY
+        if who.kind in ("user", "we"):
+            return relation.subject
+        return who.name or None
+
+    # ------------------------------------------------------------------ statements
+
+    def _statements(
+        self,
+        form: Form,
+        view: View,
+        clause: Clause,
+        talk: Talk,
+        relation: Relation,
+        who: Who,
+        subject: str,
+        slots: Mapping[str, tuple[int, int]],
+    ) -> list[Found]:
+        spans = self.objects.find(view, *slots["object"], relation, form.types.get("object", ""))
+        old = self._old(form, view, slots)
+        if not spans or old is None:
+            return []
+        if form.route and (routed := self._routed(view, spans, relation)) is not relation:
+            relation, subject = routed, self.filed(routed, who, talk) or subject
+        supplied = who.kind in ("implied", "pronoun") or (who.kind in ("user", "we") and subject == COMPANY)
+        base = Found(
+            "", "", clause.start, clause.end, self.language, relation=relation, subject=subject,
+            mode=Mode.STATEMENT if talk.hearsay else form.mode, negated=form.mode is Mode.DENIAL,
+            implied=supplied, hearsay=talk.hearsay,
+        )  # fmt: skip
+        found = []
+        for span in spans:
+            said = self.objects.said(view, span)
+            value = self.objects.value(said, relation)
+            found.append(replace(base, object=said, value=value, object_start=span.start))
+        if old:
+            found[0] = replace(found[0], replaces=self.objects.value(old, relation), replaces_text=old)
+        return found + self._also(form, found[0], who, talk)
+
+    def _also(self, form: Form, found: Found, who: Who, talk: Talk) -> list[Found]:
+        """What the same words state besides: who deploys with Docker can use it."""
+        more = []
+        for name in form.also:
+            relation = self.vocabulary.get(name)
+            if relation is not None and (subject := self.filed(relation, who, talk)):
+                more.append(replace(found, relation=relation, subject=subject, replaces="", replaces_text="", implied=False))
+        return more
+
+    def _old(self, form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> str | None:
+        """The value that is left behind as written, "" when none is named, None when it will not do."""
+        if "old" not in slots:
+            return ""
+        span = self.objects.trim(view, *slots["old"])
+        kind = form.types.get("old")
+        if span.start >= span.end or (kind and not self.objects.is_a(view, span, kind)):
+            return None
+        return self.objects.said(view, span)
+
+    def _routed(self, view: View, spans: Sequence[Clause], relation: Relation) -> Relation:
+        """我用 PostgreSQL is about the database: a known kind of thing has its own relation."""
+        for kind, (away, to) in self.constructions.routes.items():
+            routed = self.vocabulary.get(to)
+            if away == relation.name and routed is not None and all(self.objects.is_a(view, s, kind) for s in spans):
+                return routed
+        return relation
+
+
+def _joined(view: View, clause: Clause) -> bool:
+    """Whether "and" or "but" ties the clause to the one before."""
+    return view.lower[: clause.start].rstrip().endswith((" and", " but", ",and", " also"))
+
+
+def _slots(matches: Sequence[re.Match[str]]) -> dict[str, tuple[int, int]]:
+    """Slot → span; subject1, subject2 … are one slot, the first that was filled."""
+    slots: dict[str, tuple[int, int]] = {}
+    for match in matches:
+        for name in match.re.groupindex:
+            if match.end(name) > match.start(name) >= 0:
+                slots.setdefault(name.rstrip("0123456789"), match.span(name))
+    return slots

@@ -1,0 +1,131 @@
+"""The values that statements name: where they begin and end, whether they say anything, and how they compare (SPEC C6, C10)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jiyi.domain.memory import Language
+from jiyi.domain.relations import Relation
+from jiyi.pipelines.clauses import MASK, Clause, View, trimmed
+from jiyi.pipelines.grammar import Constructions, Grammar, compiled
+
+# Longer objects are not values but stories.
+LONGEST = {Language.ZH: 60, Language.EN: 150}
+# A longer item is not one of a list: the text goes on.
+LONGEST_ITEM = {Language.ZH: 8, Language.EN: 32}
+
+_IDENTIFIER = re.compile(r"[./~]*[a-z0-9_$-]+(?:[._/\\:@-]+[a-z0-9_$-]+)*")
+_NAMELIKE = re.compile(r"^\.|[._/\\:]|\d")
+_QUOTES = {"`": "`", '"': '"', "“": "”", "「": "」", "『": "』", "'": "'"}
+_LETTER = re.compile(r"[^\W\d_]")
+# Two names of things, each one word: Python 和 Go.
+_PAIR = re.compile(r"([A-Z][A-Za-z0-9+#.]*)\s*(?:和|与|\band\b|&)\s*([A-Z][A-Za-z0-9+#.]*)")
+_ITEMS = {
+    "、": re.compile(r"、|(?<=[^、])(?:以及|还有|和)(?=[^、]+$)"),
+    ",": re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Reads the objects of one language."""
+
+    language: Language
+    grammar: Grammar
+    constructions: Constructions
+    fold: Callable[[str], str]
+
+    def find(self, view: View, start: int, end: int, relation: Relation, kind: str) -> list[Clause]:
+        """The objects in a stretch, one for each item of a list; none when one of them will not do.
+
+        Args:
+            kind: the type that the form asks for, else the relation's own is asked for.
+        """
+        whole = self.trim(view, start, end)
+        spans = [whole] if relation.single else self._items(view, whole)
+        asked = kind or relation.object_type
+        return spans if all(self._will_do(view, s, asked) for s in spans) else []
+
+    def trim(self, view: View, start: int, end: int) -> Clause:
+        """An object without what hangs on it: 因为…, particles, quotes."""
+        if cut := self._pattern("cut").search(view.shadow, start + 1, end):
+            end = cut.start()
+        span = trimmed(view.shadow, start, end)
+        if glue := self._pattern("glue").match(view.shadow, span.start, span.end):
+            span = trimmed(view.shadow, glue.end(), span.end)
+        if tail := self._pattern("tail").search(view.shadow, span.start, span.end):
+            span = trimmed(view.shadow, span.start, tail.start())
+        start, end = span.start, span.end
+        if end - start > 2 and _QUOTES.get(view.text[start]) == view.text[end - 1]:
+            return Clause(start + 1, end - 1)
+        return span
+
+    def said(self, view: View, span: Clause) -> str:
+        """The object in the user's words, told from outside: 我的 → 自己的."""
+        said = view.text[span.start : span.end]
+        for source, instead in self.grammar.rewrite:
+            said = compiled(source).sub(instead, said)
+        return said
+
+    def value(self, said: str, relation: Relation) -> str:
+        """The object for comparing."""
+        folded = self.fold(said).strip()
+        if relation.object_type == "whereabouts":
+            names = {m for m in _IDENTIFIER.findall(folded) if _NAMELIKE.search(m)}
+            if names:
+                # SPEC C10: where something is, however it is worded, is the set of things that name the place.
+                return " ".join(sorted(names))
+        value = folded
+        if head := self._pattern("head").match(value):
+            value = value[head.end() :]
+        if tail := self._pattern("tail").search(value):
+            value = value[: tail.start()]
+        return value.strip(" .,。，!！") or folded
+
+    def names(self, view: View, span: Clause) -> bool:
+        """Whether a span could be a name, rather than a pronoun or a pointing word."""
+        return not self._pattern("reject").match(view.shadow, span.start, span.end)
+
+    def is_a(self, view: View, span: Clause, kind: str) -> bool:
+        """Whether a span is of a type. Quoted values are looked at without their quotes."""
+        words = view.shadow[span.start : span.end]
+        if MASK in words:
+            words = view.text[span.start : span.end].strip("`\"“”「」『』 ")
+        vague = self.constructions.vague.get(kind)
+        if vague is not None and compiled(vague).fullmatch(words):
+            return False
+        pattern = self.constructions.types.get(kind)
+        return pattern is None or compiled(pattern).fullmatch(words) is not None
+
+    def _will_do(self, view: View, span: Clause, kind: str) -> bool:
+        start, end = span.start, span.end
+        if not 0 < end - start <= LONGEST[self.language]:
+            return False
+        if self._pattern("never").search(view.shadow, start, end) or self._pattern("reject").match(view.shadow, start, end):
+            return False
+        # A number without its unit says nothing; where a type asks for a number, the type checks it.
+        if kind not in self.constructions.types and not _LETTER.search(view.text, start, end):
+            return False
+        return self.is_a(view, span, kind)
+
+    def _items(self, view: View, span: Clause) -> list[Clause]:
+        """The items of a plain list (茶、咖啡和可乐), or the whole: 海滩、山脉附近 is one thing."""
+        words = view.shadow[span.start : span.end]
+        sign = next((s for s in _ITEMS if s in words), "")
+        if not sign and (pair := _PAIR.fullmatch(words)):
+            return [Clause(span.start + pair.start(i), span.start + pair.end(i)) for i in (1, 2)]
+        if not sign or self._pattern("no_list").search(view.shadow, span.start, span.end):
+            return [span]
+        items, at = [], span.start
+        for match in _ITEMS[sign].finditer(view.shadow, span.start, span.end):
+            items.append(trimmed(view.shadow, at, match.start()))
+            at = match.end()
+        items.append(trimmed(view.shadow, at, span.end))
+        if any(not 0 < i.end - i.start <= LONGEST_ITEM[self.language] for i in items):
+            return [span]
+        return items
+
+    def _pattern(self, name: str) -> re.Pattern[str]:
+        return compiled(self.grammar.patterns[name])

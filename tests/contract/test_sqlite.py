@@ -1,0 +1,68 @@
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from jiyi.ports import Store
+from jiyi.settings import TextIndexName
+from jiyi.stores.sqlite.store import open_sqlite
+from jiyi.testing import contract
+
+
+class Sqlite:
+    text_index: TextIndexName = "postings"
+
+    @pytest.fixture
+    def opened(self) -> Iterator[ExitStack]:
+        with ExitStack() as stack:
+            yield stack
+
+    @pytest.fixture
+    def open_at(self, opened: ExitStack) -> Callable[[Path | str], Store]:
+        def open_at(path: Path | str) -> Store:
+            store = open_sqlite(path, text_index=self.text_index, synchronous="NORMAL")
+            opened.callback(store.close)
+            return store
+
+        return open_at
+
+    @pytest.fixture
+    def store(self, tmp_path: Path, open_at: Callable[[Path | str], Store]) -> Store:
+        return open_at(tmp_path / "memory.db")
+
+    @pytest.fixture
+    def reopen(self, tmp_path: Path, open_at: Callable[[Path | str], Store]) -> Callable[[], Store]:
+        return lambda: open_at(tmp_path / "memory.db")
+
+    @pytest.fixture
+    def open_backup(self, open_at: Callable[[Path | str], Store]) -> Callable[[str], Store]:
+        return open_at
+
+
+class Native(Sqlite):
+    text_index: TextIndexName = "native"
+
+
+class TestMessages(Sqlite, contract.MessagesContract): ...
+
+
+class TestMemories(Sqlite, contract.MemoriesContract): ...
+
+
+class TestTextIndex(Sqlite, contract.TextIndexContract): ...
+
+
+class TestNativeTextIndex(Native, contract.TextIndexContract): ...
+
+
+class TestLedger(Sqlite, contract.LedgerContract): ...
+
+
+class TestJobs(Sqlite, contract.JobsContract): ...
+
+
+class TestStore(Sqlite, contract.StoreContract): ...
+
+
+class TestNativeStore(Native, contract.StoreContract): ...
