@@ -34,15 +34,18 @@ class Runner:
 
     def __init__(self, store: Store, handlers: Mapping[str, Handler], clock: Clock, policy: JobPolicy) -> None:
         self._store, self._handlers, self._clock, self._policy = store, handlers, clock, policy
+        # Whoever runs jobs by hand waits for the job that the worker has in hand, instead of finding nothing due.
+        self._one_at_a_time = threading.Lock()
 
     def run_one(self) -> bool:
         """Run the next due job; false when nothing is due."""
-        now = self._clock()
-        job = self._store.write(lambda unit: unit.jobs.claim(now, now + self._policy.lease))
-        if job is None:
-            return False
-        self._run(job)
-        return True
+        with self._one_at_a_time:
+            now = self._clock()
+            job = self._store.write(lambda unit: unit.jobs.claim(now, now + self._policy.lease))
+            if job is None:
+                return False
+            self._run(job)
+            return True
 
     def run_until_idle(self, limit: int | None = None) -> int:
         """Run due jobs until none is left, or `limit` of them; returns how many ran."""

@@ -421,11 +421,11 @@ class ScopedMemory:
         seq, now = parse_id(plan, "p"), self._clock()
         return self._store.write(lambda unit: self._parts.gateway.undo(unit, self._scope, seq, self._actor, now))
 
-    def ledger(self, *, limit: int | None = None) -> list[LedgerEntry]:
-        """Every plan that was applied, oldest first; the last `limit` of them."""
+    def ledger(self, *, after: str | None = None, limit: int | None = None) -> list[LedgerEntry]:
+        """Plans that were applied, oldest first: those after plan `after` (p7), at most `limit` of them."""
+        start = 0 if after is None else parse_id(after, "p")
         with self._store.read() as unit:
-            entries = unit.ledger.entries(self._scope)
-        return entries if limit is None else entries[-limit:]
+            return unit.ledger.entries(self._scope, after=start, limit=limit)
 
     def end(self, session: str) -> None:
         """The session is over: what it said is distilled before this returns."""

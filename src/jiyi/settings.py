@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -64,12 +65,20 @@ class AccessPolicy:
 class Settings:
     """Everything that can be tuned. Build it with keywords, or from a mapping with `read_settings`."""
 
+    # The database file; "reference" is an in-memory store for experiments.
     path: str = "~/.jiyi/memory.db"
+    # The zone dates are written in for users who give none of their own.
     timezone: str = "UTC"
+    # How memories and messages are indexed in a new database; an existing one keeps its index until `jiyi reindex`.
     memory_index: TextIndexName = "postings"
     message_index: TextIndexName = "postings"
+    # FULL survives a power loss; NORMAL may lose the last commits in one, and nothing in a crash of the process.
     synchronous: Literal["FULL", "NORMAL"] = "FULL"
+    # A file with words of your own, one a line, for a new database; `jiyi reindex --dictionary` changes it later.
     dictionary: str | None = None
+    # A TOML file with stop words of your own ([function] and [generic], zh and en) in place of the shipped ones.
+    stop_words: str | None = None
+    # Whether background jobs run in a thread of this process; otherwise call work().
     worker: bool = True
     limits: Limits = field(default_factory=Limits)
     confidence: ConfidencePolicy = field(default_factory=ConfidencePolicy)
@@ -122,7 +131,7 @@ def read_settings(environment: Mapping[str, str], file: Mapping[str, Any] | None
                 nested = {part: nested}
             _merge(tree, nested, name)
     _merge(tree, {k: v for k, v in overrides.items() if v is not None}, "keyword")
-    return cast(Settings, _build(Settings, tree, "settings"))
+    return cast(Settings, _build(Settings(), tree, "settings"))
 
 
 _FIELDS = {f.name for f in dataclasses.fields(Settings)}
@@ -139,30 +148,47 @@ def _merge(into: dict[str, Any], values: Mapping[str, Any], origin: str) -> None
             into[name] = value
 
 
-def _build(kind: type, values: Mapping[str, Any], where: str) -> Any:
-    fields = {f.name: f for f in dataclasses.fields(kind)}
+def _build(default: Any, values: Mapping[str, Any], where: str) -> Any:
+    """`default` with the given values in place of its own."""
+    fields = {f.name: f for f in dataclasses.fields(default)}
     if unknown := set(values) - set(fields):
         raise SettingsError(
             f"{where}: unknown setting {', '.join(sorted(unknown))}; known are {', '.join(sorted(fields))}"
         )
-    default = kind()
-    return kind(**{name: _convert(getattr(default, name), value, f"{where}.{name}") for name, value in values.items()})
+    converted = {
+        name: _convert(getattr(default, name), value, f"{where}.{name}", str(fields[name].type))
+        for name, value in values.items()
+    }
+    return dataclasses.replace(default, **converted)
 
 
-def _convert(default: Any, value: Any, where: str) -> Any:
+def _convert(default: Any, value: Any, where: str, kind: str) -> Any:
     """The value in the type of its default; text from the environment is read as that type."""
-    if dataclasses.is_dataclass(default) and isinstance(value, Mapping):
-        return _build(type(default), value, where)
     try:
+        if isinstance(default, Mapping) and isinstance(value, Mapping):
+            return MappingProxyType({**default, **_entries(default, value, where)})
+        if dataclasses.is_dataclass(default) and isinstance(value, Mapping):
+            return _build(default, value, where)
         if isinstance(default, bool):
             return _boolean(value)
-        if isinstance(default, timedelta):
+        if "timedelta" in kind:
             return value if isinstance(value, timedelta) else timedelta(days=float(value))
+        if isinstance(default, tuple):
+            return tuple(type(default[0])(v.strip()) for v in (value.split(",") if isinstance(value, str) else value))
         if isinstance(default, int | float):
             return type(default)(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SettingsError(f"{where} = {value!r}: {error}") from error
+    if isinstance(default, Mapping) or dataclasses.is_dataclass(default) or not isinstance(value, str | None):
+        raise SettingsError(f"{where} = {value!r}: expected {kind}")
     return value
+
+
+def _entries(default: Mapping[Any, Any], values: Mapping[str, Any], where: str) -> dict[Any, Any]:
+    keys = {str(key): key for key in default}
+    if unknown := set(values) - set(keys):
+        raise SettingsError(f"{where}: unknown {', '.join(sorted(unknown))}; known are {', '.join(sorted(keys))}")
+    return {keys[name]: _build(default[keys[name]], value, f"{where}.{name}") for name, value in values.items()}
 
 
 def _boolean(value: Any) -> bool:

@@ -50,7 +50,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("我有两个女儿", "HAS_RELATIVE", "两个女儿"),
     Claim("我养了一只布偶猫", "HAS_PET", "一只布偶猫"),
     Claim("我妻子对芒果过敏", "ALLERGIC_TO", "芒果", "用户的妻子"),
-    Claim("我表弟李清和在中建三局工作", "WORKS_AT", "中建三局", "李清和"),
+    Claim("我表弟李清在中建三局工作", "WORKS_AT", "中建三局", "李清"),
     Claim("我妈的生日是腊月初八，不对，是11月9日", "BORN_ON", "11月9日", "用户的妈妈", _CORRECTION),
     Claim("孙经理负责渠道销售", "RESPONSIBLE_FOR", "渠道销售", "孙经理"),
     # taste and habits
@@ -106,8 +106,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("我们预算才45万", "HAS_BUDGET", "45万", COMPANY),
     Claim("截止日期改到9月30日了", "HAS_DEADLINE", "9月30日", COMPANY, _CHANGE),
     Claim("验收的截止日期是9月30日", "HAS_DEADLINE", "9月30日", "验收"),
-    Claim("合同金额是120万", "CONTRACT_AMOUNT", "120万", COMPANY),
-    Claim("我们下个月要和华润签合同", "SIGNS_CONTRACT_WITH", "华润", COMPANY),
+    Claim("合同金额是120万", "HAS_CONTRACT_AMOUNT", "120万", COMPANY),
+    Claim("我们下个月要和华润签合同", "SIGN_CONTRACT_WITH", "华润", COMPANY),
     Claim("远山软件是我们最大的竞争对手", "COMPETES_WITH", "远山软件", COMPANY),
     Claim("我们的主要客户是连锁药店", "HAS_CUSTOMER", "连锁药店", COMPANY),
     Claim("我们的供应商是华润", "HAS_SUPPLIER", "华润", COMPANY),
@@ -136,7 +136,7 @@ CLAIMS: tuple[Claim, ...] = (
     # whom the user knows
     Claim("I have two kids", "HAS_RELATIVE", "two kids"),
     Claim("I have a dog named Biscuit", "HAS_PET", "a dog named Biscuit"),
-    Claim("My wife's name is Ingrid", "NAMED", "Ingrid", "User's wife"),
+    Claim("My wife's name is Ingrid", "RELATIVE_NAMED", "Ingrid", "User's wife"),
     Claim("My brother lives in Tromsø", "LIVES_IN", "Tromsø", "User's brother"),
     Claim("My sister Julia works at Siemens", "WORKS_AT", "Siemens", "Julia"),
     Claim("My daughter is allergic to eggs", "ALLERGIC_TO", "eggs", "User's daughter"),

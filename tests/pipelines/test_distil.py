@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.pipelines.distil_sentences import CLAIMS, NOTHING, SMALL_TALK, Claim
 
 from jiyi.assembly import load_constructions, load_vocabulary
 from jiyi.domain.belief import Mode, Observation
@@ -15,7 +16,6 @@ from jiyi.domain.memory import Category, Message, Role, Source
 from jiyi.domain.relations import COMPANY, USER
 from jiyi.pipelines.distil import Distiller
 from jiyi.text.segmentation import Segmenter
-from tests.pipelines.distil_sentences import CLAIMS, NOTHING, SMALL_TALK, Claim
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone(timedelta(hours=8)))
 FOLD = Segmenter().fold
@@ -74,7 +74,9 @@ def test_the_golden_set_is_broad() -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.text)
 def test_evidence_is_the_exact_clause(claim: Claim) -> None:
-    around = f"嗯，早上好。{claim.text}。回头聊！" if claim.chinese else f"Well, good morning. {claim.text}. Talk later!"
+    around = (
+        f"嗯，早上好。{claim.text}。回头聊！" if claim.chinese else f"Well, good morning. {claim.text}. Talk later!"
+    )
     for observation in distil(around):
         [evidence] = observation.evidence
         cited = around[evidence.start : evidence.end]
@@ -200,7 +202,9 @@ def test_hearsay_never_ends_anything() -> None:
     assert only("赵明说我们的预算改成80万了").mode is Mode.STATEMENT
 
 
-@pytest.mark.parametrize("text", ["他负责西北区", "他们说他搬到了成都", "she works at Siemens", "someone said he lives in Oslo"])
+@pytest.mark.parametrize(
+    "text", ["他负责西北区", "他们说他搬到了成都", "she works at Siemens", "someone said he lives in Oslo"]
+)
 def test_nobody_in_particular_is_nobody(text: str) -> None:
     assert distil(text) == []
 
@@ -347,14 +351,18 @@ def test_asked_to_keep(text: str, kept: str, category: Category) -> None:
     assert text[evidence.start : evidence.end] == kept
 
 
-@pytest.mark.parametrize("text", ["请记住我对花生过敏", "我对花生过敏，记住了", "Please remember that I'm allergic to peanuts"])
+@pytest.mark.parametrize(
+    "text", ["请记住我对花生过敏", "我对花生过敏，记住了", "Please remember that I'm allergic to peanuts"]
+)
 def test_a_kept_fact_is_a_keyed_fact(text: str) -> None:
     observation = only(text)
     assert observation.key == f"{USER}|ALLERGIC_TO"
     assert observation.kept
 
 
-@pytest.mark.parametrize("text", ["以后都用中文回答我", "从现在起请写得简短", "From now on, answer in French", "Never use emojis"])
+@pytest.mark.parametrize(
+    "text", ["以后都用中文回答我", "从现在起请写得简短", "From now on, answer in French", "Never use emojis"]
+)
 def test_standing_instructions_are_rules(text: str) -> None:
     observation = only(text)
     assert (observation.category, observation.kept, observation.text) == (Category.RULE, False, text)
@@ -430,7 +438,12 @@ def test_a_pasted_document_is_not_talk() -> None:
     assert distil("我住在苏州。" * 1000) == []
 
 
-PIECES = [c.text for c in CLAIMS] + list(SMALL_TALK[:30]) + list("，。？！,.?!\n“”\"`、：:（）()的了吗 我你AI1") + ["如果", "if ", "请记住"]
+PIECES = (
+    [c.text for c in CLAIMS]
+    + list(SMALL_TALK[:30])
+    + list('，。？！,.?!\n“”"`、：:（）()的了吗 我你AI1')
+    + ["如果", "if ", "请记住"]
+)
 TALK = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 
 

@@ -151,6 +151,8 @@ def render(relation: Relation, subject: str, value: str, language: Language, *, 
         label = relation.label(language)
         owner = "" if subject == relation.subject else (f"{who}的" if language is Language.ZH else f"{who}'s ")
         text = f"{owner}{label}{colon}{value}"
+    if language is Language.EN:
+        text = text[:1].upper() + text[1:]
     if negated:
         text = f"不再成立：{text}" if language is Language.ZH else f"No longer true: {text}"
     return text

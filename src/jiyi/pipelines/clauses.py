@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from unicodedata import category, normalize
 
 from jiyi.pipelines.grammar import Grammar, compiled
@@ -17,13 +17,16 @@ from jiyi.pipelines.grammar import Grammar, compiled
 MASK = "\ufffc"
 # Longer runs without punctuation are pasted data, not talk.
 MAX_CLAUSE = 240
+# A comma that opens the rest of an English list (…, swimming and tennis) is this near to the sentence's end.
+LONGEST_LIST = 160
 
 _MASKED = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]+`|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』|\"[^\"\n]*\"|(?m:^[ \t]*>.*$)|\*[^*\n]{1,80}\*|https?://[^\s,，。）)]+",
     re.DOTALL,
 )
 _END = re.compile(
-    r"[。!?;\n\u2026]+|(?<!\bmr)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\bvs)(?<!\bmrs)(?<!e\.g)(?<!i\.e)\.+(?=\s|$|[\u4e00-\u9fff])", re.I
+    r"[。!?;\n\u2026]+|(?<!\bmr)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\bvs)(?<!\bmrs)(?<!e\.g)(?<!i\.e)\.+(?=\s|$|[\u4e00-\u9fff])",
+    re.I,
 )
 _COMMA = re.compile(r"(?<!\d),|,(?!\s?\d)|\s+[-\u2013\u2014]+\s+|\u2014+|[()]|~+")
 _ITEM = r"(?!(?:i|we|my|our|it|he|she|they|but|so|which|because|and|though)\b)[\w'&-]+(?: [\w'&-]+){0,2}"
@@ -53,6 +56,8 @@ class View:
     text: str
     shadow: str
     lower: str
+    # Objects by where they were cut from: several forms ask for the same one.
+    trims: dict[tuple[int, int], Clause] = field(default_factory=dict, compare=False)
 
 
 def view_of(text: str, fold_character: Callable[[str], str]) -> View:
@@ -89,7 +94,8 @@ def clauses(shadow: str, start: int, end: int, grammar: Grammar) -> list[Clause]
     """The clauses of a stretch of a sentence: cut at commas and before words like 但是 and "and I"."""
     cuts: list[tuple[int, int]] = []
     for match in _COMMA.finditer(shadow, start, end):
-        if match.group() == "," and _LIST_TAIL.match(shadow, match.end(), end):
+        short = end - match.end() <= LONGEST_LIST
+        if short and match.group() == "," and _LIST_TAIL.match(shadow, match.end(), end):
             break
         cuts.append(match.span())
     cuts += [m.span() for m in compiled(grammar.joint).finditer(shadow, start, end)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from jiyi.domain.belief import Observation
+from jiyi.domain.belief import Mode, Observation
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Category, Evidence, Message, Role, Source, Triple
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
@@ -154,6 +154,11 @@ def _keywords(relation: Relation) -> tuple[str, ...]:
 
 
 def _distinct(observations: list[Observation]) -> list[Observation]:
-    """The same thing said twice in one message is one observation: the last one, which may correct the first."""
+    """The same thing said twice in one message is one observation, and what the message itself corrects is none."""
     latest = {(o.key, o.negated, o.value): o for o in observations}
-    return [o for o in observations if latest[(o.key, o.negated, o.value)] is o]
+    corrected = {o.key: i for i, o in enumerate(observations) if o.triple and o.mode is Mode.CORRECTION}
+    return [
+        o
+        for i, o in enumerate(observations)
+        if latest[(o.key, o.negated, o.value)] is o and i >= corrected.get(o.key, 0)
+    ]

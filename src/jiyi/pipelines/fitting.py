@@ -83,12 +83,15 @@ class Fitter:
         """The statements of the first form that explains the whole clause."""
         lower = view.lower[clause.start : clause.end]
         occurrences = [o for o in talk.occurrences if o.start >= clause.start and o.end <= clause.end]
+        kinds = {o.trigger.kind for o in occurrences} | {""}
         openings: list[_Candidate] | None = None
         for form in self.grammar.forms:
-            if form.across is not across or form.needs not in lower or (form.trigger and not occurrences):
+            if form.across is not across or form.trigger not in kinds or form.needs not in lower:
                 continue
             if form.subject and openings is None:
                 openings = self.openings(view, clause, talk)
+            if form.subject == "must" and not openings:
+                continue
             for opening, occurrence, matches in self._matches(form, view, clause, occurrences, openings or []):
                 if found := self._build(form, view, clause, talk, opening, occurrence, matches):
                     return found
@@ -106,7 +109,8 @@ class Fitter:
     def correcting(self, view: View, talk: Talk) -> bool:
         """Whether the sentence, or an empty one before it, says that something was wrong."""
         return any(
-            m.mode is Mode.CORRECTION and compiled(m.pattern).search(view.shadow, *talk.span) for m in self.grammar.markers
+            m.mode is Mode.CORRECTION and compiled(m.pattern).search(view.shadow, *talk.span)
+            for m in self.grammar.markers
         )
 
     def who(self, written: str, talk: Talk) -> Who | None:
@@ -154,7 +158,7 @@ class Fitter:
         """The statements of a form that fits, or nothing when its subject or its object will not do."""
         slots = _slots(matches)
         who = opening[1] if opening else self._subject(form, occurrence, view, clause, talk, slots)
-        if who is None or not self._agrees(who, occurrence):
+        if who is None or not self._agrees(who, occurrence, talk):
             return []
         if form.who and who.kind not in form.who:
             return []
@@ -169,12 +173,12 @@ class Fitter:
                 return found
         return []
 
-    def _agrees(self, who: Who, occurrence: Occurrence | None) -> bool:
+    def _agrees(self, who: Who, occurrence: Occurrence | None, talk: Talk) -> bool:
         """Anna lives, I live: in English a bare `live` after a name is no verb of hers."""
         if self.language is not Language.EN or occurrence is None or occurrence.trigger.kind != "verb":
             return True
         if who.kind in ("user", "we"):
-            return not occurrence.trigger.third
+            return talk.declared or not occurrence.trigger.third
         return who.kind != "name" or occurrence.trigger.third
 
     def _relations(
@@ -228,9 +232,7 @@ class Fitter:
     def _marked(self, form: Form, occurrence: Occurrence | None, view: View, talk: Talk) -> bool:
         """换工作了，现在在美团上班: who says the first speaks of themselves in the second."""
         named = {form.relation, *(r.name for r in occurrence.trigger.relations)} if occurrence else {form.relation}
-        return any(
-            m.only & named and compiled(m.pattern).search(view.shadow, *talk.span) for m in self.grammar.markers
-        )
+        return any(m.only & named and compiled(m.pattern).search(view.shadow, *talk.span) for m in self.grammar.markers)
 
     def _identified(self, kind: str, written: str, talk: Talk) -> Who | None:
         written = written.strip()
@@ -306,7 +308,9 @@ class Fitter:
         for name in form.also:
             relation = self.vocabulary.get(name)
             if relation is not None and (subject := self.filed(relation, who, talk)):
-                more.append(replace(found, relation=relation, subject=subject, replaces="", replaces_text="", implied=False))
+                more.append(
+                    replace(found, relation=relation, subject=subject, replaces="", replaces_text="", implied=False)
+                )
         return more
 
     def _old(self, form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> str | None:

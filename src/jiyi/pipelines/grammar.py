@@ -117,7 +117,21 @@ class Constructions:
 
 # Lists that each language must give, and how their patterns are used.
 _AT_START = ("lead", "head", "glue", "request", "kept", "kept_weak", "personal", "hearsay", "asks")
-_ANYWHERE = ("message", "sentence", "clause", "question", "rest", "instruction", "todo", "refused", "cut", "reject", "never", "no_list", "addressed")
+_ANYWHERE = (
+    "message",
+    "sentence",
+    "clause",
+    "question",
+    "rest",
+    "instruction",
+    "todo",
+    "refused",
+    "cut",
+    "reject",
+    "never",
+    "no_list",
+    "addressed",
+)
 _AT_END = ("tail", "kept_after", "tag")
 LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")
 
@@ -313,8 +327,8 @@ def _opening(before: str) -> tuple[str, str, str]:
     for at, character in enumerate(before):
         depth += {"[": 1, "]": -1}.get(character, 0)
         if depth == 0:
-            break
-    return "may", before[len("[{subject}") : at], before[at + 1 :]
+            return "may", before[len("[{subject}") : at], before[at + 1 :]
+    return "may", "", ""  # a bracket is missing: translating the form says so
 
 
 def _literal_of(written: str) -> str:

@@ -50,6 +50,11 @@ class Objects:
 
     def trim(self, view: View, start: int, end: int) -> Clause:
         """An object without what hangs on it: 因为…, particles, quotes."""
+        if (start, end) not in view.trims:
+            view.trims[start, end] = self._trim(view, start, end)
+        return view.trims[start, end]
+
+    def _trim(self, view: View, start: int, end: int) -> Clause:
         if cut := self._pattern("cut").search(view.shadow, start + 1, end):
             end = cut.start()
         span = trimmed(view.shadow, start, end)
@@ -92,7 +97,7 @@ class Objects:
         """Whether a span is of a type. Quoted values are looked at without their quotes."""
         words = view.shadow[span.start : span.end]
         if MASK in words:
-            words = view.text[span.start : span.end].strip("`\"“”「」『』 ")
+            words = view.text[span.start : span.end].strip('`"“”「」『』 ')
         vague = self.constructions.vague.get(kind)
         if vague is not None and compiled(vague).fullmatch(words):
             return False
@@ -103,7 +108,9 @@ class Objects:
         start, end = span.start, span.end
         if not 0 < end - start <= LONGEST[self.language]:
             return False
-        if self._pattern("never").search(view.shadow, start, end) or self._pattern("reject").match(view.shadow, start, end):
+        if self._pattern("never").search(view.shadow, start, end) or self._pattern("reject").match(
+            view.shadow, start, end
+        ):
             return False
         # A number without its unit says nothing; where a type asks for a number, the type checks it.
         if kind not in self.constructions.types and not _LETTER.search(view.text, start, end):

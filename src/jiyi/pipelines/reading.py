@@ -259,7 +259,7 @@ class _Scan:
     def _carry(self, clause: Clause, read: Sequence[Found]) -> None:
         """Whom the next clause speaks of when it does not say: the subject of a clause that was understood."""
         talk = self.talk
-        talk.subject = None
+        carried, talk.subject = talk.subject, None
         for f in read:
             assert f.relation is not None
             talk.last = (f.relation, f.subject)
@@ -269,7 +269,7 @@ class _Scan:
                 talk.parties.add(f.subject)
         if read and not any(f.relation and f.relation.name in self.introduces for f in read):
             openings = self.fitter.openings(self.view, clause, talk)
-            talk.subject = next((who for _, who in openings if who is not None), None)
+            talk.subject = next((who for _, who in openings if who is not None), carried)
         elif not read:
             for o in talk.occurrences:
                 relation = o.trigger.relations[0]

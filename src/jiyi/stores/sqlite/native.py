@@ -141,7 +141,8 @@ class Native:
         self, matched: dict[int, int], words: Sequence[str], gains: Sequence[float], average: float
     ) -> list[Hit]:
         base, slope = self._bm25.k1 * (1 - self._bm25.b), self._bm25.k1 * self._bm25.b / average
-        sql = f"SELECT rowid, terms, length FROM {self._table} WHERE rowid IN (SELECT value FROM json_each(?))"
+        # From the table behind the index, where FTS5 keeps its rows: several times faster than through it.
+        sql = f"SELECT id, c0, c1 FROM {self._table}_content WHERE id IN (SELECT value FROM json_each(?))"
         hits = []
         for key, text, length in self._access.rows(sql, (json.dumps(list(matched)),)):
             tokens = text.split(" ")

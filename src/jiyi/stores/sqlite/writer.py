@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
 
 from jiyi.domain.scope import Scope
-from jiyi.errors import StoreClosed, StoreError
+from jiyi.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreError
 from jiyi.stores.sqlite.access import Access, remember, store_error
 from jiyi.stores.sqlite.connection import begin_immediate
 
@@ -42,8 +42,10 @@ class _Request:
         self._done.acquire()
 
     def answer(self, error: BaseException | None = None) -> None:
-        self.error = error
-        self._done.release()
+        """Let the caller go on; only the first answer counts."""
+        if self._done.locked():
+            self.error = error
+            self._done.release()
 
     def wait(self) -> None:
         try:
@@ -54,6 +56,14 @@ class _Request:
             raise
 
 
+class _TransactionLost(Exception):
+    """SQLite has rolled back the whole transaction by itself, as it does when the disk is full."""
+
+    def __init__(self, error: StoreError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class Writer:
     """Owns the one connection that writes. `known_owners` gains what was committed."""
 
@@ -62,6 +72,7 @@ class Writer:
         self._known_owners = known_owners
         self._queue: SimpleQueue[_Request | None] = SimpleQueue()
         self._ahead: deque[_Request | None] = deque()
+        self._running: list[_Request] = []
         self._gate = threading.Lock()
         self._closed = False
         self._process = os.getpid()
@@ -124,7 +135,7 @@ class Writer:
             with self._gate:
                 self._closed = True
             # Nobody may wait for ever, even if this thread has ended through a mistake of ours.
-            for request in self._drain_all():
+            for request in [*self._running, *self._drain_all()]:
                 request.answer(StoreClosed())
             self._connection.close()
 
@@ -163,7 +174,7 @@ class Writer:
             # Those behind it would wait for the same lock just as long.
             self._refuse([first, *self._drain_all()], error)
             return
-        done: list[_Request] = []
+        done = self._running = []
         fresh: dict[Scope, int] = {}
         try:
             for request in self._drain(first):
@@ -171,6 +182,9 @@ class Writer:
                 if not self._run_one(request, fresh):
                     done.pop()
             self._connection.execute("COMMIT")
+        except _TransactionLost as lost:
+            self._refuse(done, lost.error)
+            return
         except sqlite3.Error as error:
             self._roll_back()
             self._refuse(done, store_error(error))
@@ -183,7 +197,7 @@ class Writer:
         """Run one request in its savepoint; whether it is to be committed. If not, it has been answered.
 
         Raises:
-            sqlite3.Error: the transaction is lost with all that was in it.
+            _TransactionLost, sqlite3.Error: nothing of the transaction can be kept.
         """
         if request.abandoned:
             request.answer()
@@ -195,17 +209,23 @@ class Writer:
         try:
             request.result = request.work(access)
         except BaseException as error:  # noqa: BLE001 - the edge of a request: its caller gets whatever it was
-            # A full disk can have ended the whole transaction; then this raises, and all in it are told.
+            self._check_transaction(error)
             self._connection.execute("ROLLBACK TO request")
             self._connection.execute("RELEASE request")
             request.answer(error)
             return False
         finally:
             access.end()
+        self._check_transaction(None)
         self._connection.execute("RELEASE request")
         # Only now: an owner made in a savepoint that was rolled back does not exist.
         fresh.update(access.fresh)
         return True
+
+    def _check_transaction(self, error: BaseException | None) -> None:
+        if not self._connection.in_transaction:
+            lost = "the database gave up a transaction (disk full, or a read error): nothing of it was kept, try again"
+            raise _TransactionLost(error if isinstance(error, StoreError) else StoreError(lost))
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
@@ -224,4 +244,5 @@ class Writer:
     def _refuse(self, requests: list[_Request], error: StoreError) -> None:
         for request in requests:
             # One error object each: raising in several threads at once would mix their tracebacks.
-            request.answer(type(error)(*error.args))
+            kind = type(error) if isinstance(error, StoreBusy | StoreCorrupt) else StoreError
+            request.answer(kind(str(error)))
