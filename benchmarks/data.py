@@ -60,8 +60,8 @@ FUNCTION_WORDS = [
 ]
 CHINESE_SHARE = 0.6
 ENGLISH_IN_CHINESE = 0.12
-QUERY_FROM_RANK = 40
-"""Questions leave out the commonest words. The recipes keep most of them, so this spares the recipes."""
+QUERY_FROM_RANK = 15
+"""Questions leave out the commonest words of each language, as the stop words that they are."""
 
 ENTRIES_PER_OWNER = 100
 PLANTED = {100: 20, 1_000: 10, 10_000: 2}

@@ -18,7 +18,8 @@ from benchmarks.recipes import NOW, TOP
 from jiyi.domain.memory import Category, IncomingMessage, Memory, Message, Role, Source
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
-from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind, Unit
+from jiyi.pipelines.matching import read_question
+from jiyi.ports import BM25, Document, Hit, Kind, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.store import open_sqlite
@@ -43,7 +44,8 @@ def kind_of(texts: Texts) -> Kind:
 
 
 def question(segmenter: Segmenter, text: str) -> Question:
-    return [(term.text, term.weight) for term in segmenter.query_terms(text)[:MAX_QUERY_TERMS]]
+    """What recall asks of the index."""
+    return [(term.text, term.weight) for term in read_question(text, segmenter).content]
 
 
 def document(segmenter: Segmenter, seq: int, text: str) -> Document:

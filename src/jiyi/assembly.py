@@ -9,14 +9,13 @@ from contextlib import closing
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
-from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from jiyi.domain.relations import Vocabulary, parse_vocabulary
-from jiyi.errors import SegmenterMismatch, SettingsError, StoreError
+from jiyi.errors import SegmenterMismatch, SettingsError
 from jiyi.jobs import Clock
-from jiyi.memory_layer import SEGMENTER, MemoryLayer, Parts
+from jiyi.memory_layer import DICTIONARY, SEGMENTER, UNFINISHED, MemoryLayer, Parts
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.facts import FactFinder
@@ -25,15 +24,12 @@ from jiyi.pipelines.grammar import Constructions, parse_constructions
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.recall import Recall
 from jiyi.ports import Store
-from jiyi.settings import Settings, TextIndexName, read_settings
+from jiyi.settings import Settings, read_settings
 from jiyi.text.segmentation import Segmenter, StopWords, parse_dictionary
 
 SETTINGS_FILE = "jiyi.toml"
 REFERENCE = "reference"
 """In place of a path: an in-memory store of plain dicts, gone when closed. For tests and experiments."""
-
-UNFINISHED = "(a rebuild that did not finish)"
-"""Stands for the segmenter of an index while it is rebuilt."""
 
 
 def wall_clock() -> datetime:
@@ -66,9 +62,9 @@ def open_memory(
         settings = load_settings(None if path is None else os.fspath(path), **overrides)
     elif overrides or path is not None:
         raise SettingsError("give either settings= or a path and keywords, not both")
-    parts = assemble(settings)
     store = _open_store(settings, reindexing=reindexing)
     try:
+        parts = assemble(settings, _dictionary(store, settings.dictionary, reindexing=reindexing))
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
     except BaseException:
         store.close()
@@ -86,15 +82,16 @@ def load_settings(path: str | None = None, **overrides: Any) -> Settings:
     )
 
 
-def assemble(settings: Settings) -> Parts:
-    """Everything but the store."""
+def assemble(settings: Settings, dictionary: tuple[str, ...] = ()) -> Parts:
+    """Everything but the store. `dictionary` holds the database's own words."""
     vocabulary = load_vocabulary()
-    segmenter = load_segmenter(settings.dictionary)
+    segmenter = load_segmenter(dictionary, settings.stop_words)
     indexing = Indexing(segmenter)
     facts = FactFinder(vocabulary, segmenter.fold)
     recall = Recall(indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars)
     return Parts(
         settings=settings,
+        dictionary=dictionary,
         vocabulary=vocabulary,
         distiller=Distiller(vocabulary, load_constructions(), segmenter.fold, settings.confidence),
         indexing=indexing,
@@ -111,31 +108,20 @@ def _open_store(settings: Settings, *, reindexing: bool) -> Store:
         return open_reference()
     from jiyi.stores.sqlite.store import open_sqlite
 
-    path, wanted = Path(settings.path).expanduser(), (settings.memory_index, settings.message_index)
+    path = Path(settings.path).expanduser()
     if not reindexing:
-        return open_sqlite(path, text_index=wanted[0], message_index=wanted[1], synchronous=settings.synchronous)
-    return _open_to_reindex(path, wanted, settings)
-
-
-def _open_to_reindex(path: Path, wanted: tuple[TextIndexName, TextIndexName], settings: Settings) -> Store:
-    """Open with whatever indexes the file has, and empty them for the wanted ones.
-
-    Until the rebuild is done the file says so: whoever opens it after a crash is told to reindex (SPEC O1).
-    """
-    from jiyi.stores.sqlite.store import open_sqlite
-
-    refused: StoreError | None = None
-    for memory, message in (wanted, *product(get_args(TextIndexName), repeat=2)):
-        try:
-            store = open_sqlite(path, text_index=memory, message_index=message, synchronous=settings.synchronous)
-        except StoreError as error:
-            refused = refused or error
-        else:
-            store.set_meta(SEGMENTER, UNFINISHED)
-            store.rebuild_text_index(memory=wanted[0], message=wanted[1])
-            return store
-    assert refused is not None
-    raise refused
+        return open_sqlite(
+            path,
+            text_index=settings.memory_index,
+            message_index=settings.message_index,
+            synchronous=settings.synchronous,
+        )
+    store = open_sqlite(path, synchronous=settings.synchronous)
+    if store.meta(SEGMENTER) is not None:
+        # Until the rebuild is done the file says so: whoever opens it after a crash is told to reindex (SPEC O1).
+        store.set_meta(SEGMENTER, UNFINISHED)
+    store.rebuild_text_index(memory=settings.memory_index, message=settings.message_index)
+    return store
 
 
 def repair_database(settings: Settings) -> list[str]:
@@ -148,13 +134,7 @@ def repair_database(settings: Settings) -> list[str]:
         return []
     from jiyi.stores.sqlite.store import open_sqlite
 
-    store = open_sqlite(
-        Path(settings.path).expanduser(),
-        text_index=settings.memory_index,
-        message_index=settings.message_index,
-        synchronous=settings.synchronous,
-    )
-    with closing(store):
+    with closing(open_sqlite(Path(settings.path).expanduser(), synchronous=settings.synchronous)) as store:
         return store.repair()
 
 
@@ -168,6 +148,29 @@ def restore_database(source: Path, target: Path, *, replace: bool = False) -> Pa
     from jiyi.stores.sqlite.backup import restore
 
     return restore(source, target, replace=replace)
+
+
+def _dictionary(store: Store, file: str | None, *, reindexing: bool) -> tuple[str, ...]:
+    """The database's own words: one dictionary per database, so that one index has one tokenizer (SPEC R7).
+
+    Raises:
+        SegmenterMismatch: the settings name another dictionary than the database was indexed with.
+        SettingsError: the file cannot be read.
+    """
+    given = None if file is None else read_dictionary(file)
+    stored = store.meta(DICTIONARY)
+    words = None if stored is None else parse_dictionary(stored)
+    if words is None:
+        store.set_meta(DICTIONARY, "\n".join(given or ()))
+        return given or ()
+    if given is None or given == words:
+        return words
+    if reindexing:
+        return given
+    raise SegmenterMismatch(
+        f"this database was indexed with another dictionary than {file}: "
+        f"run `jiyi reindex --dictionary {file}`, or leave the setting out to use the database's own"
+    )
 
 
 def _check_segmenter(store: Store, segmenter: Segmenter, *, reindexing: bool) -> None:
@@ -207,18 +210,35 @@ def load_constructions() -> Constructions:
     return parse_constructions(_read_toml(_shipped("constructions.toml"), "constructions.toml"))
 
 
-@cache
-def load_segmenter(dictionary: str | None = None) -> Segmenter:
-    """The one segmenter, with the shipped dictionary and the user's own (one word a line).
+def read_dictionary(file: str) -> tuple[str, ...]:
+    """Words of a dictionary file, one a line, `#` for comments.
 
     Raises:
-        SettingsError: the user's dictionary cannot be read.
+        SettingsError: the file cannot be read.
     """
-    words = parse_dictionary(_shipped("dictionary.txt"))
-    if dictionary is not None:
-        try:
-            words += parse_dictionary(Path(dictionary).expanduser().read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"dictionary {dictionary}: {error}") from error
-    stop_words = StopWords.parse(_read_toml(_shipped("stopwords.toml"), "stopwords.toml"))
-    return Segmenter(user_words=words, stop_words=stop_words)
+    return parse_dictionary(_own_file(file, "dictionary"))
+
+
+@cache
+def load_segmenter(dictionary: tuple[str, ...] = (), stop_words: str | None = None) -> Segmenter:
+    """The one segmenter, with the shipped words and those of the database.
+
+    Args:
+        stop_words: a TOML file in place of the shipped stop words.
+
+    Raises:
+        SettingsError: the file of stop words cannot be read.
+    """
+    words = parse_dictionary(_shipped("dictionary.txt")) + dictionary
+    if stop_words is None:
+        stops = StopWords.parse(_read_toml(_shipped("stopwords.toml"), "stopwords.toml"))
+    else:
+        stops = StopWords.parse(_read_toml(_own_file(stop_words, "stop_words"), stop_words))
+    return Segmenter(user_words=words, stop_words=stops)
+
+
+def _own_file(file: str, setting: str) -> str:
+    try:
+        return Path(file).expanduser().read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{setting} {file}: {error}") from error

@@ -43,7 +43,10 @@ from jiyi.settings import Settings, zone
 E = TypeVar("E", bound=StrEnum)
 
 SEGMENTER = "segmenter"
-"""Name of the stored identity of the segmenter that the text index was built with."""
+DICTIONARY = "dictionary"
+"""Names of what a database stores of its segmenter: the identity it was indexed with, and its own words, one a line."""
+UNFINISHED = "(a rebuild that did not finish)"
+"""Stands for the segmenter of an index while it is rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Parts:
     """What assembly puts together once and every verb shares."""
 
     settings: Settings
+    dictionary: tuple[str, ...]
     vocabulary: Vocabulary
     distiller: Distiller
     indexing: Indexing
@@ -121,10 +125,12 @@ class MemoryLayer:
             progress: called with (scopes done, scopes in all).
         """
         scopes, done = self.scopes(), 0
+        self._store.set_meta(SEGMENTER, UNFINISHED)
         for number, scope in enumerate(scopes, 1):
             done += self._store.write(lambda unit, s=scope: rebuild(unit, s, self._parts.indexing))  # type: ignore[misc]
             if progress is not None:
                 progress(number, len(scopes))
+        self._store.set_meta(DICTIONARY, "\n".join(self._parts.dictionary))
         self._store.set_meta(SEGMENTER, self._parts.indexing.segmenter.identity)
         return done
 

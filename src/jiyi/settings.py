@@ -69,9 +69,9 @@ class Settings:
     path: str = "~/.jiyi/memory.db"
     # The zone dates are written in for users who give none of their own.
     timezone: str = "UTC"
-    # How memories and messages are indexed in a new database; an existing one keeps its index until `jiyi reindex`.
-    memory_index: TextIndexName = "postings"
-    message_index: TextIndexName = "postings"
+    # How memories and messages are indexed. Left out: postings in a new database, and in another what it has.
+    memory_index: TextIndexName | None = None
+    message_index: TextIndexName | None = None
     # FULL survives a power loss; NORMAL may lose the last commits in one, and nothing in a crash of the process.
     synchronous: Literal["FULL", "NORMAL"] = "FULL"
     # A file with words of your own, one a line, for a new database; `jiyi reindex --dictionary` changes it later.
@@ -93,12 +93,12 @@ class Settings:
     def __post_init__(self) -> None:
         zone(self.timezone)
         for name, allowed in (
-            ("memory_index", get_args(TextIndexName)),
-            ("message_index", get_args(TextIndexName)),
+            ("memory_index", (None, *get_args(TextIndexName))),
+            ("message_index", (None, *get_args(TextIndexName))),
             ("synchronous", ("FULL", "NORMAL")),
         ):
             if getattr(self, name) not in allowed:
-                raise SettingsError(f"{name} = {getattr(self, name)!r}: choose one of {', '.join(allowed)}")
+                raise SettingsError(f"{name} = {getattr(self, name)!r}: choose one of {', '.join(filter(None, allowed))}")
 
 
 def zone(name: str) -> ZoneInfo:

@@ -111,6 +111,9 @@ def test_a_change_that_a_denial_had_ended_still_ends_what_came_before_it() -> No
     changed, denied = said("A", 2, Mode.CHANGE), said("A", 3, Mode.DENIAL)
     for order in ([said("B", 1), changed, denied], [said("B", 1), denied, changed]):
         assert live(believe_all(order)) == {("a", True)}
+    judgement = verdict_on(changed, said("B", 1), denied)
+    assert (judgement.verdict, judgement.rule) == (Verdict.REPLACE, "older-than-a-change")
+    assert (judgement.ends, judgement.ended_by) == ((1,), 2)
 
 
 def test_a_value_of_the_past_may_come_back() -> None:

@@ -97,7 +97,7 @@ def test_a_memory_reads_in_the_language_it_was_said_in() -> None:
     assert render(likes, USER, "tea", en) == "User likes tea"
     assert render(likes, "李明", "绿茶", zh) == "李明喜欢绿茶"
     assert render(database, COMPANY, "PostgreSQL", zh) == "数据库：PostgreSQL"
-    assert render(database, COMPANY, "PostgreSQL", en) == "database: PostgreSQL"
+    assert render(database, COMPANY, "PostgreSQL", en) == "Database: PostgreSQL"
     assert render(database, "阿里云", "OceanBase", zh) == "阿里云的数据库：OceanBase"
     assert render(database, USER, "SQLite", en) == "User's database: SQLite"
     assert render(database, COMPANY, "MySQL", zh, negated=True) == "不再成立：数据库：MySQL"

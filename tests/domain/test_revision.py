@@ -162,6 +162,7 @@ def test_a_refusal_changes_nothing_and_takes_no_number() -> None:
 
 
 @given(st.lists(observations(SOURCES, WITH_DENIAL, (DATABASE, USES)), min_size=1, max_size=6))
+@example([said("A", 3, Mode.CHANGE), said("B", 3, Mode.CHANGE), said("A", 3, Mode.CHANGE)])
 def test_the_same_observation_again_changes_nothing(talk: list[Observation]) -> None:
     beliefs = believe_all(talk)
     before = dict(beliefs)

@@ -52,6 +52,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("我妻子对芒果过敏", "ALLERGIC_TO", "芒果", "用户的妻子"),
     Claim("我表弟李清在中建三局工作", "WORKS_AT", "中建三局", "李清"),
     Claim("我妈的生日是腊月初八，不对，是11月9日", "BORN_ON", "11月9日", "用户的妈妈", _CORRECTION),
+    Claim("李晓是我的上司，其年龄是37岁", "AGED", "37岁", "用户的上司"),
+    Claim("我的婶婶在深圳上班呢", "WORKS_IN", "深圳", "用户的婶婶"),
     Claim("孙经理负责渠道销售", "RESPONSIBLE_FOR", "渠道销售", "孙经理"),
     # taste and habits
     Claim("我特别喜欢徒步", "LIKES", "徒步"),
@@ -137,6 +139,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("I have two kids", "HAS_RELATIVE", "two kids"),
     Claim("I have a dog named Biscuit", "HAS_PET", "a dog named Biscuit"),
     Claim("My wife's name is Ingrid", "RELATIVE_NAMED", "Ingrid", "User's wife"),
+    Claim("Ingrid is my sister", "RELATIVE_NAMED", "Ingrid", "User's sister"),
     Claim("My brother lives in Tromsø", "LIVES_IN", "Tromsø", "User's brother"),
     Claim("My sister Julia works at Siemens", "WORKS_AT", "Siemens", "Julia"),
     Claim("My daughter is allergic to eggs", "ALLERGIC_TO", "eggs", "User's daughter"),

@@ -99,29 +99,28 @@ def test_a_large_import_goes_in_batches(jiyi: Cli) -> None:
 # ------------------------------------------------------------------ indexes
 
 
-def test_another_dictionary_is_refused_until_reindex(jiyi: Cli) -> None:
+def test_a_dictionary_belongs_to_its_database(jiyi: Cli) -> None:
     jiyi("remember", "我在用清风词法做分词")
-    words = write(jiyi, "words.txt", "清风词法\n")
-    assert "jiyi reindex" in jiyi("recall", "清风词法", code=1, JIYI_DICTIONARY=words).stderr
+    words, others = write(jiyi, "words.txt", "清风词法\n"), write(jiyi, "others.txt", "别的词\n")
+    assert "jiyi reindex --dictionary" in jiyi("recall", "清风词法", code=1, JIYI_DICTIONARY=words).stderr
     sick = json.loads(jiyi("doctor", "--json", code=1, JIYI_DICTIONARY=words).stdout)
     assert [c["name"] for c in sick["checks"] if not c["ok"]] == ["text index"]
-    assert jiyi.json("reindex", JIYI_DICTIONARY=words) == {"documents": 1, "scopes": 1}
+    assert jiyi.json("reindex", "--dictionary", words) == {"documents": 1, "scopes": 1}
+    # From now on the database brings its words itself.
+    assert jiyi.json("recall", "清风词法")["terms"][0] == "清风词法"
     assert len(jiyi.json("recall", "清风词法", JIYI_DICTIONARY=words)["items"]) == 1
-    assert "jiyi reindex" in jiyi("recall", "清风词法", code=1).stderr
-    # The doctor may do the same.
-    assert json.loads(jiyi("doctor", "--fix", "--json").stdout)["repaired"][-1] == "1 text indexed anew"
-    assert len(jiyi.json("recall", "清风")["items"]) == 1
+    assert "another dictionary" in jiyi("recall", "清风词法", code=1, JIYI_DICTIONARY=others).stderr
+    assert jiyi.json("reindex") == {"documents": 1, "scopes": 1}
+    assert jiyi.json("recall", "清风词法")["terms"][0] == "清风词法"
 
 
-def test_reindex_changes_the_kind_of_index_and_says_how_to_keep_it(jiyi: Cli) -> None:
+def test_a_reindex_changes_the_kind_of_index_for_good(jiyi: Cli) -> None:
     jiyi("import", write(jiyi, "talk.jsonl", TALK))
-    changed = jiyi("reindex", "--text-index", "native")
-    assert 'memory_index = "native"' in changed.stderr
-    native = {"JIYI_MEMORY_INDEX": "native", "JIYI_MESSAGE_INDEX": "native"}
-    assert len(jiyi.json("recall", "花生", **native)["items"]) == 1
-    assert jiyi.json("doctor", **native)["ok"] is True
-    assert "--text-index postings" in jiyi("recall", "花生", code=1).stderr
-    jiyi("reindex", "--text-index", "postings", **native)
+    jiyi("reindex", "--text-index", "native")
+    assert len(jiyi.json("recall", "花生")["items"]) == 1
+    assert jiyi.json("doctor")["ok"] is True
+    assert "--text-index postings" in jiyi("recall", "花生", code=1, JIYI_MEMORY_INDEX="postings").stderr
+    jiyi("reindex", "--text-index", "postings")
     assert len(jiyi.json("recall", "花生")["items"]) == 1
 
 

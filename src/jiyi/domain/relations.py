@@ -150,9 +150,9 @@ def render(relation: Relation, subject: str, value: str, language: Language, *, 
         colon = "：" if language is Language.ZH else ": "
         label = relation.label(language)
         owner = "" if subject == relation.subject else (f"{who}的" if language is Language.ZH else f"{who}'s ")
+        if language is Language.EN and not owner:
+            label = label[:1].upper() + label[1:]
         text = f"{owner}{label}{colon}{value}"
-    if language is Language.EN:
-        text = text[:1].upper() + text[1:]
     if negated:
         text = f"不再成立：{text}" if language is Language.ZH else f"No longer true: {text}"
     return text

@@ -124,4 +124,6 @@ def trimmed(shadow: str, start: int, end: int) -> Clause:
 
 def _outside(character: str) -> bool:
     """Blanks, marks and emoji."""
-    return character in _OUTSIDE or (character > "\x7f" and category(character) in ("So", "Cf", "Zs", "Mn"))
+    return character in _OUTSIDE or (
+        character > "\x7f" and character != MASK and category(character) in ("So", "Cf", "Zs", "Mn")
+    )

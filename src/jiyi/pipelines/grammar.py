@@ -116,7 +116,7 @@ class Constructions:
 
 
 # Lists that each language must give, and how their patterns are used.
-_AT_START = ("lead", "head", "glue", "request", "kept", "kept_weak", "personal", "hearsay", "asks")
+_AT_START = ("lead", "head", "glue", "request", "kept", "kept_weak", "stative", "personal", "hearsay", "asks")
 _ANYWHERE = (
     "message",
     "sentence",
@@ -131,8 +131,9 @@ _ANYWHERE = (
     "never",
     "no_list",
     "addressed",
+    "others",
 )
-_AT_END = ("tail", "kept_after", "tag")
+_AT_END = ("tail", "particle", "kept_after", "tag")
 LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")
 
 
@@ -235,7 +236,7 @@ class _Builder:
             source = self.source(table[name], f"{self.language}.{name}")
             if name in ("lead", "head", "glue"):
                 source = rf"(?:{source}[\s,]*)+"
-            elif name == "tail":
+            elif name in ("tail", "particle"):
                 source = rf"(?:\s*{source})+\s*$"
             patterns[name] = _numbered(source)
         return Grammar(

@@ -15,7 +15,7 @@ from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Language
 from jiyi.domain.relations import COMPANY, USER, Vocabulary
 from jiyi.pipelines.clauses import Clause, Sentence, View, clauses, sentences, trimmed
-from jiyi.pipelines.fitting import Fitter, Found, Talk
+from jiyi.pipelines.fitting import Fitter, Found, Talk, Who
 from jiyi.pipelines.grammar import Constructions, Grammar, compiled
 from jiyi.pipelines.objects import Objects
 from jiyi.pipelines.triggers import Triggers
@@ -271,13 +271,24 @@ class _Scan:
             openings = self.fitter.openings(self.view, clause, talk)
             talk.subject = next((who for _, who in openings if who is not None), carried)
         elif not read:
+            talk.subject = self._of_the_user(clause)
             for o in talk.occurrences:
                 relation = o.trigger.relations[0]
                 if o.start >= clause.start and o.end <= clause.end and o.trigger.kind == "name" and relation.single:
                     talk.last = (relation, relation.subject)
 
+    def _of_the_user(self, clause: Clause) -> Who | None:
+        """The user, when a clause that states nothing to keep is still plainly about the user alone."""
+        for end, who in self.fitter.openings(self.view, clause, self.talk)[:1]:
+            if who is not None and who.kind == "user" and self.match("stative", end, clause.end):
+                return None if self.search("others", end, clause.end) else who
+        return None
+
     def _read(self, clause: Clause, following: Clause | None) -> tuple[list[Found], int]:
         """The statements of a clause, and how many of the next clauses it used up."""
+        # 我姐在深圳上班呢 ends at 上班; a question would have kept its 吗.
+        if particle := compiled(self.grammar.patterns["particle"]).search(self.view.shadow, clause.start, clause.end):
+            clause = Clause(clause.start, particle.start())
         if clause.start >= clause.end:
             return [], 0
         if following is not None:

@@ -53,16 +53,20 @@ class Triggers:
             self._by_head.setdefault(text[:2], []).append(Trigger(text, kind, tuple(same), third))
 
     def find(self, lower: str, start: int, end: int) -> list[Occurrence]:
-        """Every wording in `lower[start:end]`, overlapping ones too; longer ones first, then from the left."""
+        """The longest wording of each kind at every place of `lower[start:end]`; longer ones first, then from the left."""
         found = []
         heads = self._by_head
         for place in _STARTS.finditer(lower, start, end):
             at = place.start()
             head = lower[at : at + 2]
+            kinds: set[str] = set()
             # Wordings of one character stand under that character alone.
             for trigger in (*heads.get(head, ()), *heads.get(head[:1], ())):
                 stop = at + len(trigger.text)
-                if stop <= end and lower.startswith(trigger.text, at) and _ends(lower, stop):
+                if trigger.kind in kinds or stop > end or not lower.startswith(trigger.text, at):
+                    continue
+                if _ends(lower, stop):
+                    kinds.add(trigger.kind)
                     found.append(Occurrence(trigger, at, stop))
         found.sort(key=lambda o: (o.start - o.end, o.start))
         return found

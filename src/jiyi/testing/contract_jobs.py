@@ -205,6 +205,15 @@ class JobsContract(Contract):
         assert counts(store, minutes=30) == JobCounts(1, 0, 0, later(30))
         assert claimed(store, 30) == Job(number, ME, "distil", {"n": 1}, 1, later(30))
 
+    def test_a_revived_job_queues_at_the_end(self, store: Store) -> None:
+        first, second = put(store), put(store)
+        fail(store, claimed(store), 1, retry=None)
+        assert revive(store, first, 2)
+        for minutes, number in ((3, second), (4, first)):
+            job = claimed(store, minutes)
+            assert job.id == number
+            assert finish(store, job)
+
     def test_a_revived_job_can_die_again(self, store: Store) -> None:
         number = put(store)
         for minutes in (1, 2):

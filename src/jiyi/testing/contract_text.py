@@ -224,6 +224,15 @@ class TextIndexContract(Contract):
         store.write(lambda unit: unit.text.remove(ME, Kind.MESSAGE, [corpus[0]]))
         self._check_search(store, corpus[1:], query("a b c d"))
 
+    def test_a_document_without_terms_is_neither_found_nor_counted(self, store: Store) -> None:
+        empty, corpus = Document(1, {}, 0), [document(2, "a b")]
+        put(store, empty, *corpus)
+        self._check_search(store, corpus, query("a"))
+        store.write(lambda unit: unit.text.remove(ME, Kind.MESSAGE, [empty]))
+        self._check_search(store, corpus, query("a"))
+        with store.read() as unit:
+            assert unit.text.frequencies(ME, Kind.MESSAGE, ["a"]) == (1, {"a": 1})
+
     def test_frequencies_leave_out_what_is_absent(self, store: Store) -> None:
         put(store, document(1, "a a a b"), document(2, "a"))
         with store.read() as unit:

@@ -34,22 +34,19 @@ STANDARD_BM25 = BM25()
 def open_sqlite(
     path: str | Path,
     *,
-    text_index: TextIndexName = "postings",
+    text_index: TextIndexName | None = None,
     message_index: TextIndexName | None = None,
     synchronous: Synchronous = "FULL",
     bm25: BM25 = STANDARD_BM25,
-    rebuild_text_index: bool = False,
 ) -> SqliteStore:
     """Open a database file; make it, or bring its schema up to date, when needed.
 
     Args:
         path: the file. Folders above it are made. `:memory:` is refused: every connection would get its own.
-        text_index: the index of memories. The first opening decides; `message_index` is the same for messages,
-            by default the same index.
+        text_index: the index of memories. The first opening decides, `postings` by default; later ones may leave it
+            out. `message_index` is the same for messages, by default the same index.
         synchronous: `FULL` survives a power loss; `NORMAL` may lose the last commits in one, never in a crash.
         bm25: how the text index scores.
-        rebuild_text_index: where a kind is indexed otherwise, switch it instead of refusing; its index is empty
-            until the caller has indexed every scope again.
 
     Raises:
         StoreError: not a database of jiyi, or one with another text index; says what to do.
@@ -65,23 +62,20 @@ def open_sqlite(
     make_file(file)
     migrate_up(file, shipped())
     connection = connect_writer(file, synchronous)
-    wanted = {Kind.MEMORY: text_index, Kind.MESSAGE: message_index or text_index}
+    asked = {Kind.MEMORY: text_index, Kind.MESSAGE: message_index or text_index}
     try:
-        settings = _begun(connection, wanted)
+        settings = _begun(connection, {kind: name or "postings" for kind, name in asked.items()})
     except BaseException:
         connection.close()
         raise
     store = SqliteStore(file, connection, bytes.fromhex(settings["secret"]), synchronous, bm25)
-    others = {kind: name for kind, name in wanted.items() if settings[_setting(kind)] != name}
-    if others and not rebuild_text_index:
-        store.close()
-        kind, name = others.popitem()
-        raise StoreError(
-            f"the {kind.value} texts of this database are indexed by {settings[_setting(kind)]}, not by {name}: "
-            f"open it with {settings[_setting(kind)]}, or run `jiyi reindex --text-index {name}`"
-        )
-    if others:
-        store.rebuild_text_index(memory=others.get(Kind.MEMORY), message=others.get(Kind.MESSAGE))
+    for kind, name in asked.items():
+        if name not in (None, settings[_setting(kind)]):
+            store.close()
+            raise StoreError(
+                f"the {kind.value} texts of this database are indexed by {settings[_setting(kind)]}, not by {name}: "
+                f"open it with {settings[_setting(kind)]}, or run `jiyi reindex --text-index {name}`"
+            )
     return store
 
 

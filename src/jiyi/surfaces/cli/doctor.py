@@ -126,11 +126,10 @@ def _time_zone(settings: Settings, call: Call) -> Check:
 
 def _segmenter(settings: Settings) -> Check:
     try:
-        segmenter = load_segmenter(settings.dictionary)
+        segmenter = load_segmenter(stop_words=settings.stop_words)
     except (MissingExtra, SettingsError) as error:
-        return Check("segmenter", False, str(error), "install what it names, or correct `dictionary` in the settings")
-    own = f", with your dictionary {settings.dictionary}" if settings.dictionary else ""
-    return Check("segmenter", True, f"{segmenter.identity}{own}")
+        return Check("segmenter", False, str(error), "install what it names, or correct `stop_words` in the settings")
+    return Check("segmenter", True, f"{segmenter.identity}, before the words that a database brings")
 
 
 def _place(path: Path) -> Check:

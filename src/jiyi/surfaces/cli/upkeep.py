@@ -74,10 +74,6 @@ def reindex(
     )
     with open_memory(settings=settings, reindexing=True) as layer:
         documents, scopes = rebuild_index(layer, call), len(layer.scopes())
-    if text_index is not None and {text_index} != {call.settings.memory_index, call.settings.message_index}:
-        call.out.note(f'to keep it: memory_index = "{text_index}" and message_index = "{text_index}" in jiyi.toml')
-    if dictionary is not None and str(dictionary) != call.settings.dictionary:
-        call.out.note(f'to keep it: dictionary = "{dictionary}" in jiyi.toml, or JIYI_DICTIONARY')
     call.out.show(
         {"documents": documents, "scopes": scopes},
         [f"{counted(documents, 'text')} of {counted(scopes, 'user')} indexed anew"],
