@@ -427,11 +427,11 @@ class ScopedMemory:
         seq, now = parse_id(plan, "p"), self._clock()
         return self._store.write(lambda unit: self._parts.gateway.undo(unit, self._scope, seq, self._actor, now))
 
-    def ledger(self, *, after: str | None = None, limit: int | None = None) -> list[LedgerEntry]:
-        """Plans that were applied, oldest first: those after plan `after` (p7), at most `limit` of them."""
-        start = 0 if after is None else parse_id(after, "p")
+    def ledger(self, *, after: int = 0, latest: int | None = None) -> list[LedgerEntry]:
+        """Plans that were applied, oldest first: those numbered above `after`, the `latest` so many of them."""
         with self._store.read() as unit:
-            return unit.ledger.entries(self._scope, after=start, limit=limit)
+            start = after if latest is None else max(after, unit.ledger.last_seq(self._scope) - latest)
+            return unit.ledger.entries(self._scope, after=start)
 
     def end(self, session: str) -> None:
         """The session is over: what it said is distilled before this returns."""

@@ -223,6 +223,9 @@ class Ledger(Protocol):
     def entries(self, scope: Scope, *, after: int = 0, limit: int | None = None) -> list[LedgerEntry]:
         """Entries numbered above `after`, ascending."""
 
+    def last_seq(self, scope: Scope) -> int:
+        """The number of the latest entry, 0 if there is none."""
+
     def about(self, scope: Scope, memory: int) -> list[LedgerEntry]:
         """The entries that changed this memory, ascending."""
 

@@ -383,6 +383,9 @@ class _Ledger:
     def entries(self, scope: Scope, *, after: int = 0, limit: int | None = None) -> list[LedgerEntry]:
         return [e for seq, e in sorted(self._access[scope].ledger.items()) if seq > after][:limit]
 
+    def last_seq(self, scope: Scope) -> int:
+        return len(self._access[scope].ledger)
+
     def about(self, scope: Scope, memory: int) -> list[LedgerEntry]:
         return [e for e in self.entries(scope) if any(c.seq == memory for c in e.plan.changes)]
 

@@ -46,6 +46,7 @@ class LedgerContract(Contract):
         with store.read() as unit:
             assert unit.ledger.get(ME, 1) is None
             assert unit.ledger.entries(ME) == unit.ledger.about(ME, 1) == []
+            assert unit.ledger.last_seq(ME) == 0
 
     def test_plans_are_numbered_from_one(self, store: Store) -> None:
         made = [plan(*added(memory(i))) for i in range(1, 4)]
@@ -53,6 +54,7 @@ class LedgerContract(Contract):
         assert entries == [LedgerEntry(i, one) for i, one in enumerate(made, 1)]
         with store.read() as unit:
             assert [unit.ledger.get(ME, i) for i in range(5)] == [None, *entries, None]
+            assert unit.ledger.last_seq(ME) == 3
 
     def test_every_field_comes_back(self, store: Store) -> None:
         one = memory(1, WORDS, evidence=(evidence(7),), keywords=("db",))

@@ -63,6 +63,10 @@ class SqliteLedger(Ledger):
         sql = f"{_SELECT} WHERE key > ? AND key <= ? ORDER BY key LIMIT ?"
         return self._read(sql, (start, last_key(owner), -1 if limit is None else max(limit, 0)))
 
+    def last_seq(self, scope: Scope) -> int:
+        owner = self._access.owner(scope)
+        return 0 if owner is None else self._access.counter(owner, "plan")
+
     def about(self, scope: Scope, memory: int) -> list[LedgerEntry]:
         owner = self._access.owner(scope)
         if owner is None or not 1 <= memory <= MAX_SEQ:

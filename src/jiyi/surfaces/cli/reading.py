@@ -210,7 +210,7 @@ def versions(
 def ledger(call: Call, limit: Annotated[int, typer.Option(min=1, metavar="N", help="The last so many.")] = 50) -> None:
     """List every change of memory: when, who, what and why."""
     with call.memory() as me:
-        entries = me.ledger(limit=limit)
+        entries = me.ledger(latest=limit)
     if not entries:
         call.out.note("nothing has changed yet")
     call.out.show(

@@ -66,13 +66,13 @@ def observe(
     _check(given, session, call, call.settings.limits)
     with call.layer() as layer:
         me = call.of(layer)
-        before = me.ledger(limit=1)
+        before = max((e.seq for e in me.ledger(latest=1)), default=0)
         try:
             observed = me.observe([g.message for g in given], session=session)
         except ConflictingMessage as error:
             raise _at_line(error, given) from error
         call.work(layer)
-        learnt = [e for e in me.ledger() if not before or e.seq > before[-1].seq]
+        learnt = me.ledger(after=before)
     document = {
         "messages": len(observed.messages),
         "new": observed.new,
