@@ -8,6 +8,7 @@ README.md says how to read the result.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import logging
 import random
@@ -83,9 +84,12 @@ class Bench:
         return A2(self.path("A2")) if self.corpus.kind is Texts.MEMORY else A1(self.path("A1"))
 
     def key(self, name: str) -> str:
-        """What a stored build depends on."""
-        ours = f", {self.segmenter.identity}" if name in (*OURS, GROWN) else ""
-        return f"data {data.VERSION}{ours}"
+        """What a stored build depends on: for ours also the terms, tried out on some texts, for while they are worked on."""
+        if name not in (*OURS, GROWN):
+            return f"data {data.VERSION}"
+        sample = islice(self.corpus.of(self.corpus.planted[100][0]), 100)
+        terms = repr([sorted(self.segmenter.index_terms(entry.text).counts.items()) for entry in sample])
+        return f"data {data.VERSION}, {self.segmenter.identity}, {hashlib.sha256(terms.encode()).hexdigest()[:16]}"
 
 
 def build(bench: Bench, *, grown: bool) -> list[Build]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -54,8 +53,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Iterator[Clock]:
-    yield Clock()
+def clock() -> Clock:
+    return Clock()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

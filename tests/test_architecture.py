@@ -54,7 +54,11 @@ def test_no_late_imports_of_our_own_modules_but_in_assembly() -> None:
             if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             for node in ast.walk(function):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jiyi") and path.name != "assembly.py":
+                if (
+                    isinstance(node, ast.ImportFrom)
+                    and (node.module or "").startswith("jiyi")
+                    and path.name != "assembly.py"
+                ):
                     late.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
     # The command line loads its extra only when it is run, so that `import jiyi` stays light.
     assert [entry for entry in late if not entry.startswith("surfaces/cli/__init__.py")] == []

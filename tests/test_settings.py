@@ -11,7 +11,12 @@ from jiyi.settings import Settings, read_settings
 
 def test_later_origins_win() -> None:
     file = {"timezone": "Asia/Tokyo", "limits": {"query_chars": 5}}
-    environment = {"JIYI_TIMEZONE": "Asia/Shanghai", "JIYI_LIMITS__BATCH_MESSAGES": "7", "JIYI_USER": "ming", "PATH": "/bin"}
+    environment = {
+        "JIYI_TIMEZONE": "Asia/Shanghai",
+        "JIYI_LIMITS__BATCH_MESSAGES": "7",
+        "JIYI_USER": "ming",
+        "PATH": "/bin",
+    }
     settings = read_settings(environment, file, timezone="Europe/Berlin")
     assert settings.timezone == "Europe/Berlin"
     assert (settings.limits.query_chars, settings.limits.batch_messages) == (5, 7)

@@ -18,9 +18,9 @@ from jiyi.jobs import Clock
 from jiyi.memory_layer import DICTIONARY, SEGMENTER, UNFINISHED, MemoryLayer, Parts
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
+from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.gateway import Gateway
-from jiyi.pipelines.grammar import Constructions, parse_constructions
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.recall import Recall
 from jiyi.ports import Store

@@ -35,9 +35,7 @@ class InstantWithoutZone(InputError):
     """A date-time came without a time zone, so the moment it names is unknown."""
 
     def __init__(self, value: object) -> None:
-        super().__init__(
-            f"{value!r} has no time zone: write it as 2026-03-01T09:00:00+08:00"
-        )
+        super().__init__(f"{value!r} has no time zone: write it as 2026-03-01T09:00:00+08:00")
 
 
 class TooLarge(InputError):

@@ -54,7 +54,8 @@ class Messages(Protocol):
     def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
         """Store messages in the given order; `(stored, is_new)` for each.
 
-        A known id with the same text, or one whose text was forgotten, changes nothing and gives the stored message.
+        A known id with the same text, or one whose text was forgotten in whole or in part, changes nothing and gives
+        the stored message: re-reading an old source brings nothing back.
 
         Raises:
             ConflictingMessage: a known id with another text. Nothing of the batch is stored.
@@ -98,7 +99,7 @@ class Messages(Protocol):
     def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
         """Forgetting only: overwrite a message's text. No byte of the old text stays after a checkpoint.
 
-        With `forgotten` the message keeps its id and place as a tombstone and is given by no reading
+        The message counts as `altered` from now on. With `forgotten` it keeps its id and place as a tombstone and is given by no reading
         method but `get` and `by_id`.
         """
 

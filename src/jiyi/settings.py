@@ -98,7 +98,9 @@ class Settings:
             ("synchronous", ("FULL", "NORMAL")),
         ):
             if getattr(self, name) not in allowed:
-                raise SettingsError(f"{name} = {getattr(self, name)!r}: choose one of {', '.join(filter(None, allowed))}")
+                raise SettingsError(
+                    f"{name} = {getattr(self, name)!r}: choose one of {', '.join(filter(None, allowed))}"
+                )
 
 
 def zone(name: str) -> ZoneInfo:

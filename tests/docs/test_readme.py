@@ -21,7 +21,9 @@ def blocks(name: str, language: str) -> list[str]:
 
 def run(code: str, folder: Path) -> str:
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "HOME": str(folder)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -17,7 +17,7 @@ from jiyi.domain.memory import Language, Message, Role
 from jiyi.domain.relations import parse_vocabulary
 from jiyi.errors import SettingsError
 from jiyi.pipelines.distil import Distiller
-from jiyi.pipelines.grammar import Constructions, compiled, parse_constructions
+from jiyi.pipelines.distilling.grammar import Constructions, compiled, parse_constructions
 from jiyi.text.segmentation import Segmenter
 
 SHIPPED = tomllib.loads((files("jiyi.vocabulary") / "constructions.toml").read_text(encoding="utf-8"))

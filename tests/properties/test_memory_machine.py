@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.conftest import Clock, count
 
 from jiyi.assembly import assemble, open_memory
 from jiyi.domain.plans import replay
@@ -17,7 +18,6 @@ from jiyi.errors import NotFound, PlanRefused
 from jiyi.memory_layer import MemoryLayer, ScopedMemory
 from jiyi.settings import Settings
 from jiyi.stores.reference import open_reference
-from tests.conftest import Clock, count
 
 SAYINGS = (
     "我们的数据库用的是 MySQL。",
@@ -36,7 +36,13 @@ SAYINGS = (
     "I love hiking.",
     "Remember that the staging server is called heron.",
 )
-STATEMENTS = ("预算是80万", "我的猫叫年糕", "My dog is called Biscuit", "以后都用英文回答我", "部署脚本在 tools/release.sh")
+STATEMENTS = (
+    "预算是80万",
+    "我的猫叫年糕",
+    "My dog is called Biscuit",
+    "以后都用英文回答我",
+    "部署脚本在 tools/release.sh",
+)
 QUERIES = ("数据库", "绿茶", "我住在哪里", "database", "hiking", "报表 财务", "猫", "heron staging", "release.sh")
 USERS = ("ming", "nora")
 
@@ -74,7 +80,12 @@ class MemoryMachine(RuleBasedStateMachine):
                 outcomes.append((type(error), str(error)))
         assert outcomes[0] == outcomes[1]
 
-    @rule(user=st.sampled_from(USERS), text=st.sampled_from(SAYINGS), session=st.sampled_from(["s1", "s2"]), work=st.booleans())
+    @rule(
+        user=st.sampled_from(USERS),
+        text=st.sampled_from(SAYINGS),
+        session=st.sampled_from(["s1", "s2"]),
+        work=st.booleans(),
+    )
     def observe(self, user: str, text: str, session: str, work: bool) -> None:
         self.said += 1
         self.clock.advance(minutes=1)
@@ -87,7 +98,9 @@ class MemoryMachine(RuleBasedStateMachine):
     def remember(self, user: str, text: str) -> None:
         self._same(user, lambda memory: memory.remember(text))
 
-    @rule(user=st.sampled_from(USERS), number=st.integers(1, 8), text=st.sampled_from([*STATEMENTS, "PostgreSQL", "南京"]))
+    @rule(
+        user=st.sampled_from(USERS), number=st.integers(1, 8), text=st.sampled_from([*STATEMENTS, "PostgreSQL", "南京"])
+    )
     def correct(self, user: str, number: int, text: str) -> None:
         self.clock.advance(minutes=1)
         self._same(user, lambda memory: memory.correct(f"m{number}", text))

@@ -73,9 +73,9 @@ class IncomingMessage:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A stored turn: immutable evidence. Only forgetting may empty its text.
+    """A stored turn: immutable evidence. Only forgetting may change its text.
 
-    `seq` counts from 1 inside the scope and shows as `h17`; `id` is the caller's own.
+    `altered` says that a forgotten span was blotted out of it, `forgotten` that nothing is left. `seq` counts from 1 inside the scope and shows as `h17`; `id` is the caller's own.
     """
 
     seq: int
@@ -87,6 +87,7 @@ class Message:
     name: str | None = None
     labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
     forgotten: bool = False
+    altered: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)

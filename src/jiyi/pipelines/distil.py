@@ -17,10 +17,10 @@ from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Category, Evidence, Message, Role, Source, Triple
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
 from jiyi.errors import SettingsError
-from jiyi.pipelines.clauses import fold_character, view_of
-from jiyi.pipelines.fitting import Found
-from jiyi.pipelines.grammar import Constructions
-from jiyi.pipelines.reading import Reader
+from jiyi.pipelines.distilling.clauses import fold_character, view_of
+from jiyi.pipelines.distilling.fitting import Found
+from jiyi.pipelines.distilling.grammar import Constructions
+from jiyi.pipelines.distilling.reading import Reader
 
 # What the user asks to keep matters at least this much.
 KEPT_IMPORTANCE = 4

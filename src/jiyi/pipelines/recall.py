@@ -277,12 +277,11 @@ def _fuse(facts: list[Item], found: list[Item]) -> list[Item]:
     fused = []
     for fact in facts:
         also = by_id.pop(fact.id, None)
-        # A fact that the words point to as well comes first among the facts.
-        fused.append(
-            fact
-            if also is None
-            else replace(fact, score=round(fact.score + also.score, 4), why=f"{fact.why}; {also.why}")
-        )
+        if also is not None:
+            # A fact that the words point to as well comes first among the facts; each reason is said once.
+            why = "; ".join(dict.fromkeys(f"{fact.why}; {also.why}".split("; ")))
+            fact = replace(fact, score=round(fact.score + also.score, 4), why=why)
+        fused.append(fact)
     fused.extend(by_id.values())
     fused.sort(key=lambda item: (-item.score, item.kind, -int(item.id[1:])))
     return fused

@@ -157,7 +157,7 @@ class _Messages:
             if stored is None:
                 stored = by_id[incoming.id] = _numbered(incoming, self.last_seq(scope) + len(fresh) + 1)
                 fresh.append(stored)
-            elif stored.text != incoming.text and not stored.forgotten:
+            elif stored.text != incoming.text and not stored.altered:
                 raise ConflictingMessage(incoming.id)
             answer.append((stored, is_new))
         self._access.change(scope).messages.update({m.seq: m for m in fresh})
@@ -214,7 +214,7 @@ class _Messages:
     def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
         messages = self._access.change(scope).messages
         if seq in messages:
-            messages[seq] = replace(messages[seq], text=text, forgotten=forgotten)
+            messages[seq] = replace(messages[seq], text=text, forgotten=forgotten, altered=True)
 
     def _readable(self, scope: Scope) -> list[Message]:
         """By number; tombstones left out."""

@@ -23,7 +23,7 @@ from jiyi.stores.sqlite.access import (
     seq_of,
 )
 
-COLUMNS = "key, id, session, role, text, at, utc_offset, name, labels, forgotten"
+COLUMNS = "key, id, session, role, text, at, utc_offset, name, labels, forgotten, altered"
 
 
 class SqliteMessages(Messages):
@@ -38,7 +38,7 @@ class SqliteMessages(Messages):
             known = by_id.setdefault(incoming.id, incoming)
             if known is incoming:
                 fresh.append(incoming)
-            elif known.text != incoming.text and not (isinstance(known, Message) and known.forgotten):
+            elif known.text != incoming.text and not (isinstance(known, Message) and known.altered):
                 raise ConflictingMessage(incoming.id)
         if fresh:
             first = self._access.take(owner, "message", len(fresh))
@@ -177,7 +177,7 @@ class SqliteMessages(Messages):
         self._access.check_writable()
         owner = self._access.owner(scope)
         if owner is not None and 1 <= seq <= MAX_SEQ:
-            sql = "UPDATE message SET text = ?, forgotten = ? WHERE key = ?"
+            sql = "UPDATE message SET text = ?, forgotten = ?, altered = 1 WHERE key = ?"
             self._access.change(sql, (text, forgotten, row_key(owner, seq)))
 
 
@@ -195,7 +195,7 @@ def _numbered(message: IncomingMessage, seq: int) -> Message:
 
 
 def _message(row: Row) -> Message:
-    key, message_id, session, role, text, at, offset, name, labels, forgotten = row
+    key, message_id, session, role, text, at, offset, name, labels, forgotten, altered = row
     return Message(
         seq=seq_of(key),
         id=message_id,
@@ -206,4 +206,5 @@ def _message(row: Row) -> Message:
         name=name,
         labels=labels_from_json(labels),
         forgotten=bool(forgotten),
+        altered=bool(altered),
     )

@@ -46,6 +46,7 @@ CREATE TABLE message (
     name       TEXT,
     labels     TEXT,                       -- JSON object
     forgotten  INTEGER NOT NULL DEFAULT 0,
+    altered    INTEGER NOT NULL DEFAULT 0,
     text       TEXT NOT NULL               -- last, so that scans of the rest skip overflow pages
 ) STRICT;
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from jiyi.domain.belief import Mode
 from jiyi.domain.memory import Category, Language
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
-from jiyi.pipelines.clauses import Clause, View
-from jiyi.pipelines.grammar import LAST, Constructions, Form, Grammar, compiled
-from jiyi.pipelines.objects import Objects
-from jiyi.pipelines.triggers import Occurrence, Triggers
+from jiyi.pipelines.distilling.clauses import Clause, View
+from jiyi.pipelines.distilling.grammar import LAST, Constructions, Form, Grammar, compiled
+from jiyi.pipelines.distilling.objects import Objects
+from jiyi.pipelines.distilling.triggers import Occurrence, Triggers
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from jiyi.domain.memory import Language
 from jiyi.domain.relations import Relation
-from jiyi.pipelines.clauses import MASK, Clause, View, trimmed
-from jiyi.pipelines.grammar import Constructions, Grammar, compiled
+from jiyi.pipelines.distilling.clauses import MASK, Clause, View, trimmed
+from jiyi.pipelines.distilling.grammar import Constructions, Grammar, compiled
 
 # Longer objects are not values but stories.
 LONGEST = {Language.ZH: 60, Language.EN: 150}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from unicodedata import category, normalize
 
-from jiyi.pipelines.grammar import Grammar, compiled
+from jiyi.pipelines.distilling.grammar import Grammar, compiled
 
 # Stands for each character of quoted text and code: it can be inside a value, but states nothing.
 MASK = "\ufffc"

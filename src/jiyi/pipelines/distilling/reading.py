@@ -14,11 +14,11 @@ from jiyi.domain.belief import Mode
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Language
 from jiyi.domain.relations import COMPANY, USER, Vocabulary
-from jiyi.pipelines.clauses import Clause, Sentence, View, clauses, sentences, trimmed
-from jiyi.pipelines.fitting import Fitter, Found, Talk, Who
-from jiyi.pipelines.grammar import Constructions, Grammar, compiled
-from jiyi.pipelines.objects import Objects
-from jiyi.pipelines.triggers import Triggers
+from jiyi.pipelines.distilling.clauses import Clause, Sentence, View, clauses, sentences, trimmed
+from jiyi.pipelines.distilling.fitting import Fitter, Found, Talk, Who
+from jiyi.pipelines.distilling.grammar import Constructions, Grammar, compiled
+from jiyi.pipelines.distilling.objects import Objects
+from jiyi.pipelines.distilling.triggers import Triggers
 
 # What is kept on request has at least this many characters, else there is nothing to keep (记住了).
 SHORTEST_KEPT = {Language.ZH: 4, Language.EN: 12}
