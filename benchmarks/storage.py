@@ -26,6 +26,7 @@ from typing import Any, Final, Protocol
 
 import jieba
 
+import jiyi
 from benchmarks import data, report
 from benchmarks.data import Corpus, Entry, Query, Texts
 from benchmarks.ours import Ours, document, kind_of, memory_of, message_of, plain_of, question
@@ -46,6 +47,7 @@ COMMITS = 200
 DELETIONS = 25
 OURS: Final[tuple[TextIndexName, ...]] = ("postings", "native")
 GROWN = "postings, grown"
+SCHEMA = Path(jiyi.__file__).parent / "stores" / "sql" / "sqlite"
 
 
 class Loadable(Protocol):
@@ -84,12 +86,14 @@ class Bench:
         return A2(self.path("A2")) if self.corpus.kind is Texts.MEMORY else A1(self.path("A1"))
 
     def key(self, name: str) -> str:
-        """What a stored build depends on: for ours also the terms, tried out on some texts, for while they are worked on."""
+        """What a stored build depends on; of ours also the schema, and the terms as tried out on some texts."""
         if name not in (*OURS, GROWN):
             return f"data {data.VERSION}"
         sample = islice(self.corpus.of(self.corpus.planted[100][0]), 100)
-        terms = repr([sorted(self.segmenter.index_terms(entry.text).counts.items()) for entry in sample])
-        return f"data {data.VERSION}, {self.segmenter.identity}, {hashlib.sha256(terms.encode()).hexdigest()[:16]}"
+        terms = [sorted(self.segmenter.index_terms(entry.text).counts.items()) for entry in sample]
+        schemas = sorted(SCHEMA.glob("*.sql"))
+        parts = [self.segmenter.identity, repr(terms), *(schema.read_text("utf-8") for schema in schemas)]
+        return f"data {data.VERSION}, ours {hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
 
 
 def build(bench: Bench, *, grown: bool) -> list[Build]:

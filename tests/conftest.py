@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 FULL = os.environ.get("JIYI_COUNTS") == "full"
 COUNTS = {
     # name: (make test, make test-all)
-    "hostile_queries": (5_000, 100_000),
+    "hostile_queries": (2_500, 100_000),  # on each index
     "kills": (5, 20),
     "writer_seconds": (2, 10),
     "machine_examples": (30, 400),

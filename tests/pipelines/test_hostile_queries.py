@@ -62,7 +62,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ScopedMem
 @pytest.mark.hostile
 def test_every_text_is_a_query(memory: ScopedMemory) -> None:
     answered = refused = 0
-    for query in queries(20260302, count("hostile_queries") // 2):
+    for query in queries(20260302, count("hostile_queries")):
         try:
             found = memory.recall(query)
             assert isinstance(found, Recollection)

@@ -168,11 +168,13 @@ LIMITS = settings(
 )  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.machine
 class TestPostings(MemoryMachine.TestCase):
     settings = LIMITS
 
 
+@pytest.mark.full
 @pytest.mark.machine
 class TestNative(NativeMachine.TestCase):
     settings = LIMITS

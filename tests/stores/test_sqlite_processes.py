@@ -10,6 +10,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import count
 from tests.stores.facts import failures, learn
 
@@ -48,6 +50,8 @@ def stored(path: Path) -> set[tuple[str, str]]:
         store.close()
 
 
+@pytest.mark.full
+@pytest.mark.kills
 def test_killed_in_a_burst_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     promised: set[tuple[str, str]] = set()
@@ -64,6 +68,8 @@ def test_killed_in_a_burst_no_acknowledged_write_is_lost(tmp_path: Path) -> None
         assert promised <= stored(path)
 
 
+@pytest.mark.full
+@pytest.mark.writers
 def test_four_writing_processes_never_meet_a_busy_error(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     seconds = float(os.environ.get("JIYI_TEST_WRITER_SECONDS", count("writer_seconds")))
