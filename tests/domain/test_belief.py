@@ -5,6 +5,10 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from jiyi.domain.belief import Judgement, Mode, Observation, Verdict, judge
+from jiyi.domain.memory import Memory, Source, Status
+from jiyi.testing.strategies import memories
 from tests.domain.observations import (
     AVOIDS,
     DATABASE,
@@ -18,10 +22,6 @@ from tests.domain.observations import (
     said,
     without_key,
 )
-
-from jiyi.domain.belief import Judgement, Mode, Observation, Verdict, judge
-from jiyi.domain.memory import Memory, Source, Status
-from jiyi.testing.strategies import memories
 
 ALL_MODES = tuple(Mode)
 ALL_SOURCES = tuple(Source)

@@ -4,11 +4,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.observations import believe_all, day, said
 
 from jiyi.domain.confidence import ConfidencePolicy, Curve, confidence
 from jiyi.domain.memory import Memory, Source
 from jiyi.testing.strategies import memories
+from tests.domain.observations import believe_all, day, said
 
 POLICY = ConfidencePolicy()
 SPANS = st.timedeltas(timedelta(0), timedelta(days=3000))

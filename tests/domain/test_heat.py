@@ -4,9 +4,9 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.observations import day
 
 from jiyi.domain.heat import Heat, HeatPolicy, visited
+from tests.domain.observations import day
 
 POLICY = HeatPolicy()
 VISITS = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 400)), min_size=1, max_size=8)

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.observations import DATABASE, LEARNT, USES, believe_all, entries_of, observations, said
 
 from jiyi.domain.belief import Mode, Observation
 from jiyi.domain.memory import Memory, Source
@@ -23,6 +22,7 @@ from jiyi.domain.plans import (
 from jiyi.errors import InputError, PlanRefused
 from jiyi.testing.contract_base import added, memory, over, plan
 from jiyi.testing.strategies import changes, plans
+from tests.domain.observations import DATABASE, LEARNT, USES, believe_all, entries_of, observations, said
 
 POLICY = GatewayPolicy()
 ME = Actor("李明", "cli")

@@ -5,6 +5,12 @@ from itertools import count
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from jiyi.domain.belief import Judgement, Mode, Observation, Verdict
+from jiyi.domain.memory import Category, Evidence, Language, Memory, Source, Status, Triple
+from jiyi.domain.plans import Change
+from jiyi.domain.relations import COMPANY
+from jiyi.domain.revision import revise
 from tests.domain.observations import (
     DATABASE,
     LEARNT,
@@ -17,12 +23,6 @@ from tests.domain.observations import (
     observations,
     said,
 )
-
-from jiyi.domain.belief import Judgement, Mode, Observation, Verdict
-from jiyi.domain.memory import Category, Evidence, Language, Memory, Source, Status, Triple
-from jiyi.domain.plans import Change
-from jiyi.domain.relations import COMPANY
-from jiyi.domain.revision import revise
 
 SOURCES = tuple(Source)
 WITH_DENIAL = (*STATED, Mode.DENIAL)

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from tests.evaluation.stores import STORES
 
 from jiyi.errors import InputError
 from jiyi.evaluation.harness import Outcome, run_folder
+from tests.evaluation.stores import STORES
 
 
 def findings(folder, store="reference"):

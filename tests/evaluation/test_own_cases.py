@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from tests.evaluation.stores import STORES
 
 from jiyi.evaluation.case_files import load_cases
 from jiyi.evaluation.harness import OWN_CASES, Outcome, run_case
+from tests.evaluation.stores import STORES
 
 CASES = load_cases(OWN_CASES)
 

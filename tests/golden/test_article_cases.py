@@ -1,8 +1,7 @@
 """Cases that may not be part of the project: the articles' own examples, in a folder that `JIYI_CASES` names."""
 
-from tests.conftest import outside
-
 from jiyi.evaluation.harness import Outcome, run_folder
+from tests.conftest import outside
 
 # What this version promises of them. The others are told in the report; whoever builds a row adds its cases here.
 PROMISED = frozenset(

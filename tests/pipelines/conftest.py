@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import Clock
 
 from jiyi.assembly import open_memory
 from jiyi.memory_layer import MemoryLayer
+from tests.conftest import Clock
 
 
 @pytest.fixture(params=["reference", "postings", "native"])

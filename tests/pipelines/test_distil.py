@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.pipelines.distil_sentences import CLAIMS, NOTHING, SMALL_TALK, Claim
 
 from jiyi.assembly import load_constructions, load_vocabulary
 from jiyi.domain.belief import Mode, Observation
@@ -16,6 +15,7 @@ from jiyi.domain.memory import Category, Message, Role, Source
 from jiyi.domain.relations import COMPANY, USER
 from jiyi.pipelines.distil import Distiller
 from jiyi.text.segmentation import Segmenter
+from tests.pipelines.distil_sentences import CLAIMS, NOTHING, SMALL_TALK, Claim
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone(timedelta(hours=8)))
 FOLD = Segmenter().fold

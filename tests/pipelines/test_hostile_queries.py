@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import Clock, count
 
 from jiyi.assembly import open_memory
 from jiyi.errors import TooLarge
 from jiyi.memory_layer import ScopedMemory
 from jiyi.pipelines.recall import Recollection
+from tests.conftest import Clock, count
 
 LIMIT = 10_000
 OPERATORS = ("AND", "OR", "NOT", "NEAR", "NEAR(a b, 3)", '"', "'", "*", "^", "-", "(", ")", "[", "]", "{", "}", ":", "+",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.conftest import Clock
 
 from jiyi.errors import InputError, TooLarge
 from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from tests.conftest import Clock
 
 
 def texts(memory: ScopedMemory, query: str, **how: object) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.conftest import Clock, count
 
 from jiyi.assembly import assemble, open_memory
 from jiyi.domain.plans import replay
@@ -18,6 +17,7 @@ from jiyi.errors import NotFound, PlanRefused
 from jiyi.memory_layer import MemoryLayer, ScopedMemory
 from jiyi.settings import Settings
 from jiyi.stores.reference import open_reference
+from tests.conftest import Clock, count
 
 SAYINGS = (
     "我们的数据库用的是 MySQL。",

@@ -11,10 +11,9 @@ import time
 from functools import partial
 from itertools import count
 
-from tests.stores.facts import learn
-
 from jiyi.domain.scope import Scope
 from jiyi.stores.sqlite.store import open_sqlite
+from tests.stores.facts import learn
 
 THREADS = 4
 

@@ -7,11 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.stores.facts import ME, failures, learn, spoil
 
 from jiyi.errors import MigrationError, StoreBusy, StoreCorrupt, StoreError
 from jiyi.stores.sqlite.backup import restore
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
+from tests.stores.facts import ME, failures, learn, spoil
 
 
 @pytest.fixture

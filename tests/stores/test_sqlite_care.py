@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.stores.facts import ME, NOW, YOU, document, failures, learn, spoil, terms_of
 
 from jiyi.ports import Check, Kind, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
+from tests.stores.facts import ME, NOW, YOU, document, failures, learn, spoil, terms_of
 
 INDEXES: tuple[TextIndexName, ...] = ("postings", "native")
 

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.stores.facts import ME, failures, forget, learn
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreBusy
@@ -17,6 +16,7 @@ from jiyi.ports import Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite import care
 from jiyi.stores.sqlite.store import open_sqlite
+from tests.stores.facts import ME, failures, forget, learn
 
 INDEXES: tuple[TextIndexName, ...] = ("postings", "native")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stores.facts import ME, NOW, YOU, document, failures, forget, learn, memory, spoil
 
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Role, Status
@@ -19,6 +18,7 @@ from jiyi.ports import Document, Kind, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.access import MAX_SEQ
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
+from tests.stores.facts import ME, NOW, YOU, document, failures, forget, learn, memory, spoil
 
 INDEXES: tuple[TextIndexName, ...] = ("postings", "native")
 

@@ -7,7 +7,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.stores.facts import ME, learn
 
 from jiyi.errors import MigrationError, StoreError
 from jiyi.stores.migrations import Migration, load_migrations
@@ -22,6 +21,7 @@ from jiyi.stores.sqlite.schema import (
     statements,
 )
 from jiyi.stores.sqlite.store import open_sqlite
+from tests.stores.facts import ME, learn
 
 SECOND = """
 -- A comment; with a semicolon, and 'a quote

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.stores.facts import ME, document, failures, learn, spoil, terms_of
 
 from jiyi.errors import InputError, MigrationError, StoreCorrupt, StoreError
 from jiyi.ports import Kind
 from jiyi.stores.sqlite.connection import Synchronous
 from jiyi.stores.sqlite.schema import shipped
 from jiyi.stores.sqlite.store import open_sqlite
+from tests.stores.facts import ME, document, failures, learn, spoil, terms_of
 
 
 def test_a_new_file_belongs_to_its_owner_alone(tmp_path: Path) -> None:

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import count
-from tests.stores.facts import failures, learn
-
 import jiyi
 from jiyi.domain.scope import Scope
 from jiyi.stores.sqlite.store import open_sqlite
+from tests.conftest import count
+from tests.stores.facts import failures, learn
 
 TESTS = Path(__file__).parents[2]
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.stores.facts import ME, document
-from tests.stores.measure import measure
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, TooLarge
 from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
+from tests.stores.facts import ME, document
+from tests.stores.measure import measure
 
 INDEXES: tuple[TextIndexName, ...] = ("postings", "native")
 WORDS = ["库存", "超卖", "deploy.sh", "proxy_pass", "c++", "茶", "İstanbul", "👩‍👩‍👧", "café", "a", "~61", "b*", '"']

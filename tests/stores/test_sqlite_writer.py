@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.stores.facts import ME, NOW, YOU, failures, learn, terms_of
 
 from jiyi.domain.memory import IncomingMessage, Role
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreClosed, StoreError
 from jiyi.ports import Unit
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
+from tests.stores.facts import ME, NOW, YOU, failures, learn, terms_of
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from tests.surfaces.cli import Cli, lines
 
 MOVED = lines(

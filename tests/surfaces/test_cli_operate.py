@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.surfaces.cli import Cli, lines
 
 from jiyi.assembly import open_memory
+from tests.surfaces.cli import Cli, lines
 
 TALK = lines(
     {"role": "user", "content": "我对花生过敏。", "at": "2026-03-02T09:00:00+08:00"},

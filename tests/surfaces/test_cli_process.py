@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 import typer
-from tests.surfaces.cli import Cli, lines
 from typer.testing import CliRunner
 
 from jiyi.surfaces.cli.app import Edge
+from tests.surfaces.cli import Cli, lines
 
 ESCAPE = b"\x1b["
 COMMANDS = (
