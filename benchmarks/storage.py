@@ -186,6 +186,9 @@ def search(bench: Bench, results: Results, *, grown: bool) -> None:
         interleave(search_jobs(bench, recipes, ours, queries[:WARM_UP]), time.thread_time)
         timed = interleave(search_jobs(bench, recipes, ours, queries[WARM_UP:]), time.thread_time)
         results.searches[str(owner_class)] = timed
+        others = bench.corpus.queries(owner_class, count + WARM_UP, seed=2)
+        interleave(question_jobs(bench, ours, others[:WARM_UP]), time.thread_time)
+        results.questions[str(owner_class)] = interleave(question_jobs(bench, ours, others[WARM_UP:]), time.thread_time)
         results.agreement[str(owner_class)] = agreement(bench, recipe, ours, queries[WARM_UP:])
     for store in (*recipes.values(), *ours.values()):
         store.close()
@@ -215,6 +218,16 @@ def search_jobs(
             job[f"{name}: index"] = partial(store.search, query.owner, terms)
             job[f"{name}: answer"] = partial(store.answer, query.owner, terms)
         yield job
+
+
+def question_jobs(bench: Bench, ours: Mapping[str, Ours], queries: Sequence[Query]) -> Iterator[Job]:
+    """Segmenting and the index, without a recipe in between that empties the processor's caches with its scans."""
+    for query in queries:
+        yield {name: partial(_ask, bench.segmenter, store, query) for name, store in ours.items()}
+
+
+def _ask(segmenter: Segmenter, store: Ours, query: Query) -> None:
+    store.search(query.owner, question(segmenter, query.text))
 
 
 def agreement(bench: Bench, recipe: A1 | A2, ours: Mapping[str, Ours], queries: Sequence[Query]) -> dict[str, float]:
