@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jiyi.assembly import load_vocabulary
+from jiyi.assembly import load_times, load_vocabulary
 from jiyi.domain.belief import Mode
 from jiyi.domain.memory import Language, Message, Role
 from jiyi.domain.relations import parse_vocabulary
@@ -34,7 +34,7 @@ def shipped() -> Constructions:
 
 def read(constructions: Constructions, text: str) -> list[str]:
     message = Message(1, "a", "s", Role.USER, text, datetime(2026, 3, 2, tzinfo=UTC))
-    distiller = Distiller(load_vocabulary(), constructions, FOLD)
+    distiller = Distiller(load_vocabulary(), constructions, load_times(), FOLD)
     return [o.text for o in distiller.distil(message, zone=UTC)]
 
 
@@ -83,7 +83,7 @@ def test_a_new_relation_needs_no_code() -> None:
         "names": {"zh": ["座右铭"], "en": ["motto"]},
         "says": {"zh": "{subject}的座右铭：{object}", "en": "{subject}'s motto: {object}"},
     }
-    distiller = Distiller(parse_vocabulary({**_vocabulary_data(), "HAS_MOTTO": table}), shipped(), FOLD)
+    distiller = Distiller(parse_vocabulary({**_vocabulary_data(), "HAS_MOTTO": table}), shipped(), load_times(), FOLD)
     for text, line in [
         ("我的座右铭是日拱一卒", "用户的座右铭：日拱一卒"),
         ("My motto is slow is smooth", "User's motto: slow is smooth"),
@@ -148,7 +148,7 @@ def test_a_relation_that_the_vocabulary_lacks_is_refused() -> None:
     changed = data()
     changed["construction"].append({"relation": "HAS_WINGS", "zh": ["{subject}长了{object}"]})
     with pytest.raises(SettingsError, match="HAS_WINGS"):
-        Distiller(load_vocabulary(), parse_constructions(changed), FOLD)
+        Distiller(load_vocabulary(), parse_constructions(changed), load_times(), FOLD)
 
 
 def test_both_languages_are_there() -> None:

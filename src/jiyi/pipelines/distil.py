@@ -14,13 +14,16 @@ from functools import lru_cache
 
 from jiyi.domain.belief import Mode, Observation
 from jiyi.domain.confidence import ConfidencePolicy
-from jiyi.domain.memory import Category, Evidence, Message, Role, Source, Triple
+from jiyi.domain.memory import Category, Evidence, Language, Message, Role, Source, Triple
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
 from jiyi.errors import SettingsError
-from jiyi.pipelines.distilling.clauses import fold_character, view_of
+from jiyi.pipelines.distilling.clauses import View, fold_character, view_of
 from jiyi.pipelines.distilling.fitting import Found
 from jiyi.pipelines.distilling.grammar import Constructions
+from jiyi.pipelines.distilling.normalising import AMOUNT, Normalising, label_of
 from jiyi.pipelines.distilling.reading import Reader
+from jiyi.text.numbers import plain
+from jiyi.text.times import Times
 
 # What the user asks to keep matters at least this much.
 KEPT_IMPORTANCE = 4
@@ -36,6 +39,7 @@ class Distiller:
     Args:
         vocabulary: the relations that can be stated.
         constructions: the wordings that state them.
+        times: reads dates and times.
         fold: the segmenter's folding, so that values compare as recall compares them.
         policy: where confidence starts.
 
@@ -45,9 +49,11 @@ class Distiller:
 
     vocabulary: Vocabulary
     constructions: Constructions
+    times: Times
     fold: Callable[[str], str]
     policy: ConfidencePolicy = field(default_factory=ConfidencePolicy)
     _reader: Reader = field(init=False, repr=False, compare=False)
+    _normalising: Normalising = field(init=False, repr=False, compare=False)
     _character: Callable[[str], str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -57,18 +63,25 @@ class Distiller:
                 f"constructions name relations that the vocabulary does not hold: {', '.join(sorted(unknown))}"
             )
         object.__setattr__(self, "_reader", Reader(self.vocabulary, self.constructions, self.fold))
-        object.__setattr__(self, "_character", lru_cache(maxsize=8192)(lambda c: fold_character(c, self.fold)))
+        character = lru_cache(maxsize=8192)(lambda c: fold_character(c, self.fold))
+        object.__setattr__(self, "_character", character)
+        object.__setattr__(self, "_normalising", Normalising(self.times, self.constructions, self.fold, character))
 
     def distil(self, message: Message, *, zone: tzinfo) -> list[Observation]:
         """What one message states, in the order in which it states it.
 
-        Only the user's own words are read (SPEC C4): any other role gives nothing. `zone` is where the user was.
+        Only the user's own words are read (SPEC C4): any other role gives nothing. `zone` is where the user was: 昨天 is
+        the day before the message's own day there (SPEC C8).
         """
         if message.role is not Role.USER or message.forgotten or len(message.text) > MAX_TALK:
             return []
-        found = self._reader.read(view_of(message.text, self._character))
+        at = _local(message.at, zone)
+        found = self._reader.read(self._view(message.text, at))
         return _distinct(
-            [self._observation(f, message.text, message.at, self._evidence(f, message), None, None) for f in found]
+            [
+                replace(self._observation(f, message.text, at, self._evidence(f, message), None, None), at=message.at)
+                for f in found
+            ]
         )
 
     def declare(
@@ -78,14 +91,22 @@ class Distiller:
 
         What the constructions understand becomes keyed facts. A text that they do not explain to its end is kept
         word for word as well. An explicit category or importance wins over the relation's own. There is no message
-        to cite, so evidence is empty.
+        to cite, so evidence is empty. `at` is in the zone where the user is.
         """
-        found = self._reader.read_declared(view_of(text, self._character))
+        found = self._reader.read_declared(self._view(text, at))
         observations = [self._observation(replace(f, kept=True), text, at, (), category, importance) for f in found]
         if len(observations) == 1:
             # One statement: the memory says it in the user's own words.
-            observations = [replace(observations[0], text=text.strip() or text)]
+            words = text.strip() or text
+            observations = [replace(o, text=self._normalising.with_dates(words, at, o.language)) for o in observations]
         return _distinct(observations)
+
+    def value(self, relation: Relation, said: str, at: datetime, language: Language) -> str:
+        """An object for comparing, as an observation of the relation has it."""
+        return self._normalising.value(relation, said, self.fold(said).strip(), at, language)
+
+    def _view(self, text: str, at: datetime) -> View:
+        return view_of(text, at, self.times, self._character)
 
     def _evidence(self, found: Found, message: Message) -> tuple[Evidence, ...]:
         return (Evidence(message.seq, found.start, found.end, message.at, message.session),)
@@ -101,29 +122,50 @@ class Distiller:
     ) -> Observation:
         source, start = self._belief(found)
         importance = importance or self._importance(found)
+        said = self._normalising.dated(found, at)
         if found.relation is None:
+            # 明天要交报告 said again next week speaks of another day.
+            value = found.value if said == found.object else self.fold(said).strip()
             return Observation(
-                text=found.object, category=category or found.category, importance=importance, source=source,
-                start=start, at=at, value=found.value, evidence=evidence, kept=found.kept, language=found.language,
+                text=said, category=category or found.category, importance=importance, source=source,
+                start=start, at=at, value=value, evidence=evidence, kept=found.kept, language=found.language,
             )  # fmt: skip
         relation, subject = found.relation, found.subject
+        time = self._normalising.phrase(found, text)
         return Observation(
-            text=render(relation, subject, found.object, found.language, negated=found.negated),
+            text=render(relation, subject, said, found.language, negated=found.negated, time=time),
             category=category or _category(relation, subject),
             importance=importance,
             source=source,
             start=start,
             at=at,
-            value=found.value,
-            triple=Triple(subject, relation.name, found.object, found.negated),
+            value=self._value(found, found.object, found.value, at),
+            triple=Triple(subject, relation.name, self._object(found), found.negated),
             mode=found.mode,
-            replaces=found.replaces,
+            replaces=self._value(found, found.replaces_text, found.replaces, at),
             replaces_text=found.replaces_text,
             evidence=evidence,
             keywords=_keywords(relation),
             kept=found.kept,
             language=found.language,
+            until=self._normalising.until(found, at),
         )
+
+    def _value(self, found: Found, said: str, folded: str, at: datetime) -> str:
+        assert found.relation is not None
+        if not said:
+            return folded
+        value = self._normalising.value(found.relation, said, folded, at, found.language)
+        return " ".join([value, *label_of(found)])
+
+    def _object(self, found: Found) -> str:
+        """The object of the triple: an amount as a plain number. Next to an old value it stays as it was said, since
+        forgetting one of the two must find its words in the sentence that both rest on."""
+        assert found.relation is not None
+        if found.relation.object_type != AMOUNT or found.replaces_text:
+            return found.object
+        amount = self._normalising.amount(found.object)
+        return found.object if amount is None else plain(amount.value)
 
     def _importance(self, found: Found) -> int:
         own = found.relation.importance if found.relation is not None else KEPT_IMPORTANCE
@@ -136,6 +178,14 @@ class Distiller:
         if found.implied:
             return Source.DECLARED, self.policy.implied_subject
         return Source.DECLARED, self.policy.start(Source.DECLARED)
+
+
+def _local(at: datetime, zone: tzinfo) -> datetime:
+    """The instant where the user was; at the ends of the calendar, where no zone can show it, as it stands."""
+    try:
+        return at.astimezone(zone)
+    except OverflowError:
+        return at
 
 
 def _category(relation: Relation, subject: str) -> Category:

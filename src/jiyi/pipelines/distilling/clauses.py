@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from unicodedata import category, normalize
 
-from jiyi.pipelines.distilling.grammar import Grammar, compiled
+from jiyi.pipelines.distilling.grammar import TIME, Grammar, compiled
+from jiyi.text.times import TimeExpression, Times
 
 # Stands for each character of quoted text and code: it can be inside a value, but states nothing.
 MASK = "\ufffc"
@@ -51,23 +53,34 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A text as the reader sees it: as written, as its shadow, and the shadow in lower case; all of one length."""
+    """A text as the reader sees it: as written, as its shadow, and the shadow in lower case; all of one length.
+
+    `timed` is the shadow with the dates that are known blotted out, so that a form sees where a date stands. `times` are
+    those, by where they begin; they were resolved against `at`.
+    """
 
     text: str
     shadow: str
     lower: str
+    timed: str
+    times: dict[int, TimeExpression]
+    at: datetime
     # Objects by where they were cut from: several forms ask for the same one.
     trims: dict[tuple[int, int], Clause] = field(default_factory=dict, compare=False)
 
 
-def view_of(text: str, fold_character: Callable[[str], str]) -> View:
-    """A text ready for matching."""
+def view_of(text: str, at: datetime, times: Times, fold_character: Callable[[str], str]) -> View:
+    """A text ready for matching. `at`: when it was said, in the zone where the user was."""
     folded = "".join(c if c < "\x80" else fold_character(c) for c in text)
     shadow = _MASKED.sub(lambda m: MASK * len(m.group()), folded).translate(_APOSTROPHES)
     lower = shadow.lower()
     if len(lower) != len(shadow):
         lower = "".join(c.lower() if len(c.lower()) == 1 else c for c in shadow)
-    return View(text, shadow, lower)
+    known = {t.start: t for t in times.find(shadow, at) if t.when is not None and t.names_day}
+    timed = shadow
+    for t in known.values():
+        timed = timed[: t.start] + TIME * (t.end - t.start) + timed[t.end :]
+    return View(text, shadow, lower, timed, known, at)
 
 
 def fold_character(character: str, fold: Callable[[str], str]) -> str:

@@ -13,11 +13,15 @@ from jiyi.pipelines.distilling.clauses import Clause, View
 from jiyi.pipelines.distilling.grammar import LAST, Constructions, Form, Grammar, compiled
 from jiyi.pipelines.distilling.objects import Objects
 from jiyi.pipelines.distilling.triggers import Occurrence, Triggers
+from jiyi.text.times import TimeExpression
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A statement in a text: `[start, end)` is what it rests on. Without a relation it is free text of `category`."""
+    """A statement in a text: `[start, end)` is what it rests on. Without a relation it is free text of `category`.
+
+    `time` is when it happened or will, where that is told beside the object; `expires`: it is over after that.
+    """
 
     object: str
     value: str
@@ -35,6 +39,8 @@ class Found:
     kept: bool = False
     category: Category = Category.GENERAL
     object_start: int = 0
+    time: TimeExpression | None = None
+    expires: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,8 @@ class Talk:
 
     `subject` carries over inside a sentence, `parties` are the other people and companies named, `last` is what a
     correction without a name speaks of, `first` holds while the first clause stands alone. `occurrences` are those of the
-    sentence; `span` is the stretch in which 记错了 makes it a correction.
+    sentence, `stated` the relations that the sentence has stated so far; `span` is the stretch in which 记错了 makes it a
+    correction.
     """
 
     declared: bool = False
@@ -62,6 +69,7 @@ class Talk:
     speaker: Who | None = None
     first: bool = True
     occurrences: Sequence[Occurrence] = ()
+    stated: set[str] = field(default_factory=set)
     span: tuple[int, int] = (0, 0)
 
 
@@ -87,6 +95,8 @@ class Fitter:
         openings: list[_Candidate] | None = None
         for form in self.grammar.forms:
             if form.across is not across or form.trigger not in kinds or form.needs not in lower:
+                continue
+            if (form.timed and not view.times) or (form.follows and not form.follows & talk.stated):
                 continue
             if form.subject and openings is None:
                 openings = self.openings(view, clause, talk)
@@ -128,6 +138,7 @@ class Fitter:
     ) -> Iterator[tuple[_Candidate | None, Occurrence | None, list[re.Match[str]]]]:
         """Every way in which the clause can be read as this form."""
         before, bare, after = compiled(form.before), compiled(form.bare), compiled(form.after)
+        shadow = view.timed if form.timed else view.shadow
         starts: list[tuple[_Candidate | None, re.Pattern[str], int]] = []
         if form.subject:
             starts += [(o, before, o[0]) for o in openings]
@@ -135,14 +146,14 @@ class Fitter:
             starts.append((None, bare, clause.start))
         for opening, pattern, start in starts:
             if not form.trigger:
-                if match := pattern.fullmatch(view.shadow, start, clause.end):
+                if match := pattern.fullmatch(shadow, start, clause.end):
                     yield opening, None, [match]
                 continue
             for occurrence in occurrences:
                 if occurrence.trigger.kind != form.trigger or occurrence.start < start:
                     continue
-                ahead = pattern.fullmatch(view.shadow, start, occurrence.start)
-                if ahead and (behind := after.fullmatch(view.shadow, occurrence.end, clause.end)):
+                ahead = pattern.fullmatch(shadow, start, occurrence.start)
+                if ahead and (behind := after.fullmatch(shadow, occurrence.end, clause.end)):
                     yield opening, occurrence, [ahead, behind]
 
     def _build(
@@ -160,7 +171,7 @@ class Fitter:
         who = opening[1] if opening else self._subject(form, occurrence, view, clause, talk, slots)
         if who is None or not self._agrees(who, occurrence, talk):
             return []
-        if form.who and who.kind not in form.who:
+        if (form.who and who.kind not in form.who) or not _in_tense(form, view, slots):
             return []
         written = bool(opening) or "subject" in slots or "owner" in slots
         for relation, given in self._relations(form, occurrence, who, view, talk):
@@ -291,7 +302,7 @@ class Fitter:
         base = Found(
             "", "", clause.start, clause.end, self.language, relation=relation, subject=subject,
             mode=Mode.STATEMENT if talk.hearsay else form.mode, negated=form.mode is Mode.DENIAL,
-            implied=supplied, hearsay=talk.hearsay,
+            implied=supplied, hearsay=talk.hearsay, time=_time(view, slots), expires=form.tense == "future",
         )  # fmt: skip
         found = []
         for span in spans:
@@ -300,7 +311,7 @@ class Fitter:
             found.append(replace(base, object=said, value=value, object_start=span.start))
         if old:
             found[0] = replace(found[0], replaces=self.objects.value(old, relation), replaces_text=old)
-        return found + self._also(form, found[0], who, talk)
+        return found + self._also(form, found[0], who, talk) + self._from_party(form, found[0], talk)
 
     def _also(self, form: Form, found: Found, who: Who, talk: Talk) -> list[Found]:
         """What the same words state besides: who deploys with Docker can use it."""
@@ -312,6 +323,15 @@ class Fitter:
                     replace(found, relation=relation, subject=subject, replaces="", replaces_text="", implied=False)
                 )
         return more
+
+    def _from_party(self, form: Form, found: Found, talk: Talk) -> list[Found]:
+        """合同包含GPU算力租赁: what is rented comes from the one company that the contract is with."""
+        relation = self.vocabulary.get(form.from_party)
+        if relation is None or len(talk.parties) != 1:
+            return []
+        [party] = talk.parties
+        value = self.objects.value(party, relation)
+        return [replace(found, relation=relation, subject=found.object, object=party, value=value)]
 
     def _old(self, form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> str | None:
         """The value that is left behind as written, "" when none is named, None when it will not do."""
@@ -330,6 +350,18 @@ class Fitter:
             if away == relation.name and routed is not None and all(self.objects.is_a(view, s, kind) for s in spans):
                 return routed
         return relation
+
+
+def _time(view: View, slots: Mapping[str, tuple[int, int]]) -> TimeExpression | None:
+    return view.times.get(slots["time"][0]) if "time" in slots else None
+
+
+def _in_tense(form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether the date lies where the form says: nobody did something tomorrow."""
+    time = _time(view, slots)
+    if time is None or time.when is None:
+        return not form.timed or "time" not in slots
+    return not form.tense or (time.when.start <= view.at if form.tense == "past" else time.when.end > view.at)
 
 
 def _joined(view: View, clause: Clause) -> bool:

@@ -24,9 +24,11 @@ from jiyi.errors import SettingsError
 LAST = "@last"
 SUBJECT_CLASSES = ("nobody", "user", "declared_user", "company", "we", "pronoun", "kin", "name")
 
+# Stands for each character of a date that is known.
+TIME = "\ue000"
 _BUILT_IN = {
     "any": r".{0,40}?",
-    "few": r"[^\s,，、]{0,6}?",
+    "few": f"[^\\s,，、{TIME}]{{0,6}}?",
     "word": r"[^\s,，、]+",
     "han": r"[\u4e00-\u9fff]",
     "number": r"(?:\d[\d,.]*|[零〇一二三四五六七八九十百千万两]+)",
@@ -37,7 +39,7 @@ _BUILT_IN = {
     "letters": r"[A-Za-z0-9-]*",
     "id": r"[A-Za-z0-9_./\\:~$@-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
 }
-_SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?"}
+_SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?", "time": f"{TIME}+"}
 _WORD = re.compile(r"[a-zA-Z]+")
 _TOKEN = re.compile(r"\{([a-z_0-9]+)(\*?)(?::([a-z_]+))?\}|([\[\]()|])|( +)|([^{}\[\]()| ]+)")
 
@@ -55,7 +57,10 @@ class Form:
     `trigger` is "name", "verb", "be" or "" for a form that fixes its `relation`. A `subject` that opens the form "must"
     or "may" be there; `before` goes on after it, and `bare` holds for a clause without one. `needs` is text that every
     clause of the form contains. `who` are the classes of subject that it takes. `also` relations receive the same object.
-    `route` sends an object of a known type to the relation for that type. `across` forms run over two clauses.
+    `route` sends an object of a known type to the relation for that type. `across` forms run over two clauses. `timed`
+    forms hold a date, which must lie in the `tense` "past" or "future" where one is given; what lies in the future is
+    over when its date is. `follows`: relations one of which the sentence must have stated before. `from_party` is the
+    relation of the object to the one company that was named.
     """
 
     written: str
@@ -74,6 +79,10 @@ class Form:
     route: bool = False
     implied: bool = False
     across: bool = False
+    timed: bool = False
+    tense: str = ""
+    follows: frozenset[str] = frozenset()
+    from_party: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,9 @@ class Constructions:
     written: frozenset[str]
     introduces: frozenset[str]
     only_find: frozenset[str]
+    dated: frozenset[str]
+    ahead: frozenset[str]
+    beside: Mapping[str, str]
     relations: frozenset[str] = field(default=frozenset())
 
 
@@ -166,6 +178,9 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             who={name: frozenset(classes) for name, classes in data["who"].items()},
             routes={kind: (str(route["away"]), str(route["to"])) for kind, route in data["routes"].items()},
             only_find=frozenset(data["only_find"]),
+            dated=frozenset(data["dated"]),
+            ahead=frozenset(data["ahead"]),
+            beside={kind: anyone.source(words, f"beside.{kind}") for kind, words in data["beside"].items()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -175,7 +190,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
 
 
 def _named(form: Form) -> Iterable[str]:
-    named = {*form.only, *form.also, form.relation}
+    named = {*form.only, *form.also, *form.follows, form.relation, form.from_party}
     return named - {"", LAST}
 
 
@@ -192,7 +207,9 @@ class _Builder:
         self.anybody = r"[^\s,:]{1,12}?" if language is Language.ZH else r"[^,:]{1,40}?"
 
     def form(self, written: str, entry: Mapping[str, Any]) -> Form:
-        unknown = set(entry) - {"zh", "en", "mode", "relation", "only", "who", "also", "route", "implied"}
+        unknown = set(entry) - {
+            "zh", "en", "mode", "relation", "only", "who", "also", "route", "implied", "tense", "follows", "from_party",
+        }  # fmt: skip
         if unknown:
             raise SettingsError(f"construction {written!r}: unknown field {', '.join(sorted(unknown))}")
         triggers = re.findall(r"\{(name|verb)\}", written)
@@ -200,6 +217,8 @@ class _Builder:
             raise SettingsError(f"construction {written!r}: needs one {{name}} or {{verb}}, or else a relation")
         if written.count("{object") != 1 or written.count("{old") > 1:
             raise SettingsError(f"construction {written!r}: needs {{object}} once, and {{old}} at most once")
+        if entry.get("tense", "past") not in ("past", "future"):
+            raise SettingsError(f"construction {written!r}: tense is past or future, not {entry['tense']!r}")
         # Checked once the object is found: a type spelled out inside every form would take long to compile.
         types = dict(re.findall(r"\{(object|old|topic):([a-z_]+)\}", written))
         for missing in set(types.values()) - set(self.types):
@@ -224,6 +243,10 @@ class _Builder:
             route=bool(entry.get("route", False)),
             implied=bool(entry.get("implied", False)),
             across="，" in written or ", " in written,
+            timed="{time}" in written,
+            tense=str(entry.get("tense", "")),
+            follows=frozenset(entry.get("follows", ())),
+            from_party=str(entry.get("from_party", "")),
         )
 
     def marker(self, entry: Mapping[str, Any]) -> Marker:

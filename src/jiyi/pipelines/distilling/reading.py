@@ -193,6 +193,7 @@ class _Scan:
         talk = self.talk
         talk.subject = talk.speaker = None
         talk.hearsay = False
+        talk.stated.clear()
         if not parts:
             return []
         talk.first = talk.first and len(parts) == 1
@@ -263,6 +264,7 @@ class _Scan:
         for f in read:
             assert f.relation is not None
             talk.last = (f.relation, f.subject)
+            talk.stated.add(f.relation.name)
             if f.relation.object_type in PARTIES and f.relation.subject == COMPANY:
                 talk.parties.add(f.object)
             if f.subject not in (USER, COMPANY):
