@@ -1,104 +1,34 @@
-"""How domain values look in a database: instants as integers, pictures and verdicts as JSON.
-
-Shared by every SQL backend, so that a ledger written on one reads the same on another.
-"""
+"""What a database holds as text: pictures, verdicts and labels as JSON. And what to say when it cannot be read back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-from jiyi.domain.belief import Judgement, Verdict
-from jiyi.domain.memory import (
-    NO_LABELS,
-    Category,
-    Evidence,
-    Language,
-    Memory,
-    Role,
-    Source,
-    Status,
-    Triple,
-)
-from jiyi.errors import InputError, InstantWithoutZone
+from jiyi.domain.belief import Judgement
+from jiyi.domain.encoding import judgement_fields, judgement_from_fields, memory_fields, memory_from_fields, to_json
+from jiyi.domain.memory import NO_LABELS, Memory
+from jiyi.errors import StoreCorrupt
 
-# Looking a member up in a dict is several times cheaper than calling the enum, and rows hold five of them.
-ROLES = {member.value: member for member in Role}
-STATUSES = {member.value: member for member in Status}
-CATEGORIES = {member.value: member for member in Category}
-SOURCES = {member.value: member for member in Source}
-LANGUAGES = {member.value: member for member in Language}
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY = 86_400_000_000
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def micros(at: datetime) -> int:
-    """Microseconds since 1970 UTC.
+def damage(read: Callable[P, T]) -> Callable[P, T]:
+    """Marks a function that reads values back: what it cannot read was not written by us, so it is damage, no bug."""
 
-    Raises:
-        InstantWithoutZone: the date-time has no time zone.
-        InputError: in UTC it lies outside the years 1 to 9999.
-    """
-    if at.utcoffset() is None:
-        raise InstantWithoutZone(at)
-    passed = at - _EPOCH
-    value = passed.days * _DAY + passed.seconds * 1_000_000 + passed.microseconds
-    if not _FIRST <= value <= _LAST:
-        raise InputError(f"{at} lies outside the years 1 to 9999 of UTC")
-    return value
+    @wraps(read)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except (LookupError, ValueError, TypeError, OverflowError) as error:
+            raise StoreCorrupt(
+                f"the database is damaged (a row that cannot be read: {type(error).__name__}): restore a backup"
+            ) from error
 
-
-_FIRST = -62_135_596_800_000_000  # 0001-01-01
-_LAST = 253_402_300_799_999_999  # 9999-12-31
-
-
-def optional_micros(at: datetime | None) -> int | None:
-    return None if at is None else micros(at)
-
-
-def instant(value: int) -> datetime:
-    """The inverse of `micros`, in UTC."""
-    return _EPOCH + timedelta(microseconds=value)
-
-
-def optional_instant(value: int | None) -> datetime | None:
-    return None if value is None else _EPOCH + timedelta(microseconds=value)
-
-
-def utc_offset(at: datetime) -> int:
-    """Seconds east of UTC. (Whole minutes today, but Shanghai's local mean time was +08:05:43.)"""
-    offset = at.utcoffset()
-    return 0 if offset is None else offset.days * 86_400 + offset.seconds
-
-
-def instant_at(value: int, offset: int) -> datetime:
-    """The instant in the offset it was said in."""
-    # Through local time, since the instant itself may lie outside what UTC can show.
-    return (_LOCAL_EPOCH + timedelta(microseconds=value, seconds=offset)).replace(tzinfo=_zone(offset))
-
-
-_LOCAL_EPOCH = _EPOCH.replace(tzinfo=None)
-
-
-@lru_cache(maxsize=512)
-def _zone(offset: int) -> timezone:
-    return timezone(timedelta(seconds=offset)) if offset else UTC
-
-
-def to_json(value: Any) -> str:
-    """Plain JSON, readable in Chinese too.
-
-    Raises:
-        InputError: the value cannot be written as JSON.
-    """
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"this cannot be stored as JSON: {error}") from error
+    return reading
 
 
 def labels_to_json(labels: Mapping[str, str]) -> str | None:
@@ -109,101 +39,19 @@ def labels_from_json(text: str | None) -> Mapping[str, str]:
     return json.loads(text) if text else NO_LABELS
 
 
-# ---------------------------------------------------------------------------------- ledger pictures
-
-
 def memory_to_json(memory: Memory | None) -> str | None:
-    """A full picture of a memory; what has its default is left out."""
-    return None if memory is None else to_json(_memory_fields(memory))
+    return None if memory is None else to_json(memory_fields(memory))
 
 
-def _memory_fields(memory: Memory) -> dict[str, Any]:
-    triple = memory.triple
-    fields: dict[str, Any] = {
-        "seq": memory.seq,
-        "text": memory.text,
-        "category": memory.category.value,
-        "importance": memory.importance,
-        "source": memory.source.value,
-        "start": memory.start,
-        "affirmed_at": micros(memory.affirmed_at),
-        "valid_from": micros(memory.valid_from),
-        "learnt_at": micros(memory.learnt_at),
-        "value": memory.value,
-        "key": memory.key,
-        "triple": None if triple is None else [triple.subject, triple.relation, triple.object, triple.negated],
-        "valid_to": optional_micros(memory.valid_to),
-        "retired_at": optional_micros(memory.retired_at),
-        "changed_at": optional_micros(memory.changed_at),
-        "status": memory.status.value,
-        "successor": memory.successor,
-        "evidence": [[e.message, e.start, e.end, micros(e.at), e.session] for e in memory.evidence],
-        "keywords": list(memory.keywords),
-        "kept": memory.kept,
-        "language": memory.language.value,
-    }
-    return {name: value for name, value in fields.items() if value is not None and value != []}
-
-
+@damage
 def memory_from_json(text: str | None) -> Memory | None:
-    if text is None:
-        return None
-    fields = json.loads(text)
-    return Memory(
-        seq=fields["seq"],
-        text=fields["text"],
-        category=CATEGORIES[fields["category"]],
-        importance=fields["importance"],
-        source=SOURCES[fields["source"]],
-        start=fields["start"],
-        affirmed_at=instant(fields["affirmed_at"]),
-        valid_from=instant(fields["valid_from"]),
-        learnt_at=instant(fields["learnt_at"]),
-        value=fields["value"],
-        key=fields["key"],
-        triple=Triple(*fields["triple"]) if "triple" in fields else None,
-        valid_to=optional_instant(fields.get("valid_to")),
-        retired_at=optional_instant(fields.get("retired_at")),
-        changed_at=optional_instant(fields.get("changed_at")),
-        status=STATUSES[fields["status"]],
-        successor=fields.get("successor"),
-        evidence=tuple(
-            Evidence(message, start, end, instant(at), session)
-            for message, start, end, at, session in fields.get("evidence", ())
-        ),
-        keywords=tuple(fields.get("keywords", ())),
-        kept=fields["kept"],
-        language=LANGUAGES[fields["language"]],
-    )
+    return None if text is None else memory_from_fields(json.loads(text))
 
 
 def judgements_to_json(judgements: Sequence[Judgement]) -> str:
-    return to_json(
-        [
-            {
-                "verdict": j.verdict.value,
-                "rule": j.rule,
-                "reasons": list(j.reasons),
-                "same": j.same,
-                "ends": list(j.ends),
-                "lowers": list(j.lowers),
-                "ended_by": j.ended_by,
-            }
-            for j in judgements
-        ]
-    )
+    return to_json([judgement_fields(j) for j in judgements])
 
 
+@damage
 def judgements_from_json(text: str) -> tuple[Judgement, ...]:
-    return tuple(
-        Judgement(
-            Verdict(j["verdict"]),
-            j["rule"],
-            tuple(j["reasons"]),
-            same=j["same"],
-            ends=tuple(j["ends"]),
-            lowers=tuple(j["lowers"]),
-            ended_by=j["ended_by"],
-        )
-        for j in json.loads(text)
-    )
+    return tuple(judgement_from_fields(j) for j in json.loads(text))

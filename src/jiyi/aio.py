@@ -1,0 +1,98 @@
+"""The async twin of the façade: the same verbs and arguments, each awaited, run in threads (SPEC U1).
+
+    async with await open_memory_async("memory.db") as memory:
+        await memory.scope("u001").observe([...], session="s1")
+
+A task that is cancelled stops waiting; a call that has begun still ends in its thread. Callbacks are called there too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from jiyi.domain.scope import Scope
+from jiyi.errors import StoreClosed
+from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.ports import Check
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
+THREADS = 8  # calls that run at the same time; each thread keeps a reading connection to the database
+
+
+class _Twin:
+    """What both twins hold: the one they stand for, and the threads."""
+
+    def __init__(self, plain: Any, executor: Executor) -> None:
+        self._plain, self._executor = plain, executor
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        try:
+            running = self._executor.submit(call)
+        except RuntimeError:  # only close() ends the threads
+            raise StoreClosed from None
+        return await asyncio.wrap_future(running)
+
+
+def _awaited(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    @wraps(method)
+    async def call(self: _Twin, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(partial(method, self._plain, *args, **kwargs))
+
+    return call
+
+
+class AsyncScopedMemory(_Twin):
+    """One user's memory; what each verb does is said at `ScopedMemory`."""
+
+    @property
+    def user(self) -> Scope:
+        return self._plain.user  # type: ignore[no-any-return]
+
+    observe, remember = _awaited(ScopedMemory.observe), _awaited(ScopedMemory.remember)
+    recall, context = _awaited(ScopedMemory.recall), _awaited(ScopedMemory.context)
+    history, sessions = _awaited(ScopedMemory.history), _awaited(ScopedMemory.sessions)
+    profile, memories = _awaited(ScopedMemory.profile), _awaited(ScopedMemory.memories)
+    versions, evidence = _awaited(ScopedMemory.versions), _awaited(ScopedMemory.evidence)
+    confidence, correct = _awaited(ScopedMemory.confidence), _awaited(ScopedMemory.correct)
+    forget, undo, lag = _awaited(ScopedMemory.forget), _awaited(ScopedMemory.undo), _awaited(ScopedMemory.lag)
+    ledger, end = _awaited(ScopedMemory.ledger), _awaited(ScopedMemory.end)
+    export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)
+
+
+class AsyncMemoryLayer(_Twin):
+    """One open memory. Make it with `jiyi.open_memory_async`; close it, or use it with `async with`."""
+
+    def __init__(self, layer: MemoryLayer) -> None:
+        super().__init__(layer, ThreadPoolExecutor(THREADS, thread_name_prefix="jiyi"))
+
+    def scope(
+        self, user: str, *, tenant: str = "default", tz: str | None = None, surface: str = "library"
+    ) -> AsyncScopedMemory:
+        """The memory of one user; there is nothing to wait for."""
+        return AsyncScopedMemory(self._plain.scope(user, tenant=tenant, tz=tz, surface=surface), self._executor)
+
+    work, lag = _awaited(MemoryLayer.work), _awaited(MemoryLayer.lag)
+    dead_jobs, retry_job = _awaited(MemoryLayer.dead_jobs), _awaited(MemoryLayer.retry_job)
+    scopes, reindex, info = _awaited(MemoryLayer.scopes), _awaited(MemoryLayer.reindex), _awaited(MemoryLayer.info)
+    backup, rotate_key = _awaited(MemoryLayer.backup), _awaited(MemoryLayer.rotate_key)
+
+    async def check(self) -> list[Check]:
+        """Go through the health of the database, all of it before the answer."""
+        return await self._run(lambda: list(self._plain.check()))
+
+    async def close(self) -> None:
+        """Wait for the calls that run, and close. Closing twice is fine."""
+        await asyncio.to_thread(self._executor.shutdown)
+        await asyncio.to_thread(self._plain.close)
+
+    async def __aenter__(self) -> AsyncMemoryLayer:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()

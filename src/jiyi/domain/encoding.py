@@ -1,0 +1,264 @@
+"""How domain values look outside the program: instants as integers, pictures and verdicts as plain JSON values.
+
+Shared by every SQL backend and by the export file (SPEC F7), so that what one writes another reads. The functions
+that read trust their input: what is not as it was written ends in a LookupError, ValueError, TypeError or OverflowError.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from typing import Any
+
+from jiyi.domain.belief import Judgement, Verdict
+from jiyi.domain.heat import Heat
+from jiyi.domain.memory import (
+    NO_LABELS,
+    Category,
+    Evidence,
+    Language,
+    Memory,
+    Message,
+    Role,
+    Source,
+    Status,
+    Triple,
+)
+from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
+from jiyi.errors import InputError, InstantWithoutZone
+
+Fields = Mapping[str, Any]
+
+# Looking a member up in a dict is several times cheaper than calling the enum, and rows hold five of them.
+ROLES = {member.value: member for member in Role}
+STATUSES = {member.value: member for member in Status}
+CATEGORIES = {member.value: member for member in Category}
+SOURCES = {member.value: member for member in Source}
+LANGUAGES = {member.value: member for member in Language}
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 86_400_000_000
+
+
+def micros(at: datetime) -> int:
+    """Microseconds since 1970 UTC.
+
+    Raises:
+        InstantWithoutZone: the date-time has no time zone.
+        InputError: in UTC it lies outside the years 1 to 9999.
+    """
+    if at.utcoffset() is None:
+        raise InstantWithoutZone(at)
+    passed = at - _EPOCH
+    value = passed.days * _DAY + passed.seconds * 1_000_000 + passed.microseconds
+    if not _FIRST <= value <= _LAST:
+        raise InputError(f"{at} lies outside the years 1 to 9999 of UTC")
+    return value
+
+
+_FIRST = -62_135_596_800_000_000  # 0001-01-01
+_LAST = 253_402_300_799_999_999  # 9999-12-31
+
+
+def optional_micros(at: datetime | None) -> int | None:
+    return None if at is None else micros(at)
+
+
+def instant(value: int) -> datetime:
+    """The inverse of `micros`, in UTC."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def optional_instant(value: int | None) -> datetime | None:
+    return None if value is None else _EPOCH + timedelta(microseconds=value)
+
+
+def utc_offset(at: datetime) -> int:
+    """Seconds east of UTC. (Whole minutes today, but Shanghai's local mean time was +08:05:43.)"""
+    offset = at.utcoffset()
+    return 0 if offset is None else offset.days * 86_400 + offset.seconds
+
+
+def instant_at(value: int, offset: int) -> datetime:
+    """The instant in the offset it was said in."""
+    # Through local time, since the instant itself may lie outside what UTC can show.
+    return (_LOCAL_EPOCH + timedelta(microseconds=value, seconds=offset)).replace(tzinfo=_zone(offset))
+
+
+_LOCAL_EPOCH = _EPOCH.replace(tzinfo=None)
+
+
+@lru_cache(maxsize=512)
+def _zone(offset: int) -> timezone:
+    return timezone(timedelta(seconds=offset)) if offset else UTC
+
+
+def to_json(value: Any) -> str:
+    """Plain JSON, readable in Chinese too.
+
+    Raises:
+        InputError: the value cannot be written as JSON.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"this cannot be stored as JSON: {error}") from error
+
+
+def memory_fields(memory: Memory) -> dict[str, Any]:
+    """A full picture of a memory; what has its default is left out."""
+    triple = memory.triple
+    fields: dict[str, Any] = {
+        "seq": memory.seq,
+        "text": memory.text,
+        "category": memory.category.value,
+        "importance": memory.importance,
+        "source": memory.source.value,
+        "start": memory.start,
+        "affirmed_at": micros(memory.affirmed_at),
+        "valid_from": micros(memory.valid_from),
+        "learnt_at": micros(memory.learnt_at),
+        "value": memory.value,
+        "key": memory.key,
+        "triple": None if triple is None else [triple.subject, triple.relation, triple.object, triple.negated],
+        "valid_to": optional_micros(memory.valid_to),
+        "retired_at": optional_micros(memory.retired_at),
+        "changed_at": optional_micros(memory.changed_at),
+        "status": memory.status.value,
+        "successor": memory.successor,
+        "evidence": [[e.message, e.start, e.end, micros(e.at), e.session] for e in memory.evidence],
+        "keywords": list(memory.keywords),
+        "kept": memory.kept,
+        "language": memory.language.value,
+    }
+    return {name: value for name, value in fields.items() if value is not None and value != []}
+
+
+def memory_from_fields(fields: Fields) -> Memory:
+    return Memory(
+        seq=fields["seq"],
+        text=fields["text"],
+        category=CATEGORIES[fields["category"]],
+        importance=fields["importance"],
+        source=SOURCES[fields["source"]],
+        start=fields["start"],
+        affirmed_at=instant(fields["affirmed_at"]),
+        valid_from=instant(fields["valid_from"]),
+        learnt_at=instant(fields["learnt_at"]),
+        value=fields["value"],
+        key=fields["key"],
+        triple=Triple(*fields["triple"]) if "triple" in fields else None,
+        valid_to=optional_instant(fields.get("valid_to")),
+        retired_at=optional_instant(fields.get("retired_at")),
+        changed_at=optional_instant(fields.get("changed_at")),
+        status=STATUSES[fields["status"]],
+        successor=fields.get("successor"),
+        evidence=tuple(
+            Evidence(message, start, end, instant(at), session)
+            for message, start, end, at, session in fields.get("evidence", ())
+        ),
+        keywords=tuple(fields.get("keywords", ())),
+        kept=fields["kept"],
+        language=LANGUAGES[fields["language"]],
+    )
+
+
+def judgement_fields(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "verdict": judgement.verdict.value,
+        "rule": judgement.rule,
+        "reasons": list(judgement.reasons),
+        "same": judgement.same,
+        "ends": list(judgement.ends),
+        "lowers": list(judgement.lowers),
+        "ended_by": judgement.ended_by,
+    }
+
+
+def judgement_from_fields(fields: Fields) -> Judgement:
+    return Judgement(
+        Verdict(fields["verdict"]),
+        fields["rule"],
+        tuple(fields["reasons"]),
+        same=fields["same"],
+        ends=tuple(fields["ends"]),
+        lowers=tuple(fields["lowers"]),
+        ended_by=fields["ended_by"],
+    )
+
+
+def entry_fields(entry: LedgerEntry) -> dict[str, Any]:
+    plan = entry.plan
+    return {
+        "seq": entry.seq,
+        "verb": plan.verb.value,
+        "who": plan.actor.who,
+        "surface": plan.actor.surface,
+        "at": micros(plan.at),
+        "reason": plan.reason,
+        "undoes": plan.undoes,
+        "forgotten": entry.forgotten,
+        "judgements": [judgement_fields(j) for j in plan.judgements],
+        "changes": [
+            [None if memory is None else memory_fields(memory) for memory in (c.before, c.after)] for c in plan.changes
+        ],
+    }
+
+
+def entry_from_fields(fields: Fields) -> LedgerEntry:
+    pictures = (
+        [None if picture is None else memory_from_fields(picture) for picture in (before, after)]
+        for before, after in fields["changes"]
+    )
+    plan = Plan(
+        Verb(fields["verb"]),
+        Actor(fields["who"], fields["surface"]),
+        instant(fields["at"]),
+        fields["reason"],
+        tuple(Change(before, after) for before, after in pictures),
+        tuple(judgement_from_fields(j) for j in fields["judgements"]),
+        fields["undoes"],
+    )
+    return LedgerEntry(fields["seq"], plan, fields["forgotten"])
+
+
+def message_fields(message: Message) -> dict[str, Any]:
+    """`at` is microseconds of UTC and the offset in seconds that it was said in."""
+    return {
+        "seq": message.seq,
+        "id": message.id,
+        "session": message.session,
+        "role": message.role.value,
+        "text": message.text,
+        "at": [micros(message.at), utc_offset(message.at)],
+        "name": message.name,
+        "labels": dict(sorted(message.labels.items())),
+        "forgotten": message.forgotten,
+        "altered": message.altered,
+    }
+
+
+def message_from_fields(fields: Fields) -> Message:
+    at, offset = fields["at"]
+    return Message(
+        seq=fields["seq"],
+        id=fields["id"],
+        session=fields["session"],
+        role=ROLES[fields["role"]],
+        text=fields["text"],
+        at=instant_at(at, offset),
+        name=fields["name"],
+        labels=fields["labels"] or NO_LABELS,
+        forgotten=fields["forgotten"],
+        altered=fields["altered"],
+    )
+
+
+def heat_fields(memory: int, heat: Heat) -> dict[str, Any]:
+    return {"memory": memory, "visits": heat.visits, "at": micros(heat.at)}
+
+
+def heat_from_fields(fields: Fields) -> tuple[int, Heat]:
+    return fields["memory"], Heat(fields["visits"], instant(fields["at"]))

@@ -1,0 +1,48 @@
+"""What callers write, as our types: enough words to put it right when it is none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from jiyi.domain.bitemporal import AsOf
+from jiyi.domain.memory import Category, Language, Status
+from jiyi.errors import InputError
+from jiyi.pipelines.observe import instant
+from jiyi.pipelines.recall import KINDS
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def read_as_of(valid_at: datetime | str | None, known_at: datetime | str | None) -> AsOf:
+    return AsOf(*(None if at is None else instant(at) for at in (valid_at, known_at)))
+
+
+def read_kinds(kinds: Collection[str] | None) -> frozenset[str]:
+    if kinds is None:
+        return KINDS
+    wanted = frozenset([kinds] if isinstance(kinds, str) else kinds)
+    if not wanted or not wanted <= KINDS:
+        raise InputError(f"kinds = {sorted(wanted)}: use some of {', '.join(sorted(KINDS))}")
+    return wanted
+
+
+def _member(kind: type[E], value: str, what: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InputError(f"{what} = {value!r}: use one of {', '.join(e.value for e in kind)}") from None
+
+
+def read_category(value: Category | str) -> Category:
+    return _member(Category, value, "category")
+
+
+def read_status(value: Status | str) -> Status:
+    return _member(Status, value, "status")
+
+
+def read_language(value: Language | str) -> Language:
+    return _member(Language, value, "language")

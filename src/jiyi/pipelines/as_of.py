@@ -1,0 +1,317 @@
+"""Memory as it was: the same pipelines over another unit, in which the past is the present (SPEC B6).
+
+    ledger up to known_at ─▶ pictures of that time ─▶ those that were true at valid_at count as live ─▶ recall, listing …
+
+The text index holds every memory that is still stored, of any status, so it finds those of then as well; hits that
+were not there yet are left out, and pictures that read otherwise today are scored beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import NoReturn
+
+from jiyi.domain.bitemporal import AsOf, known, status_at, was_true
+from jiyi.domain.heat import Heat
+from jiyi.domain.memory import IncomingMessage, Memory, Message, Status
+from jiyi.domain.plans import Change
+from jiyi.domain.ranking import inverse_frequency
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError, StoreError
+from jiyi.pipelines.facts import FactFinder
+from jiyi.pipelines.history import read_versions
+from jiyi.pipelines.indexing import Indexing
+from jiyi.pipelines.matching import overlay
+from jiyi.pipelines.recall import Filters, Recall, Recollection
+from jiyi.ports import Document, Hit, Jobs, Kind, Ledger, Memories, Messages, SessionInfo, TextIndex, Unit
+
+CHUNK = 256
+"""Hits whose messages are looked up in one go."""
+MOMENT = timedelta(microseconds=1)
+
+
+def recall_as_of(
+    recall: Recall, unit: Unit, scope: Scope, query: str, now: datetime, as_of: AsOf, *, limit: int, filters: Filters
+) -> Recollection:
+    """Recall as it would have answered; ranked the same way, with confidence and age as of then."""
+    if as_of.present:
+        return recall(unit, scope, query, now, limit=limit, filters=filters)
+    then = UnitThen(unit, scope, as_of, recall.indexing)
+    found = recall(then, scope, query, as_of.age_at(now), limit=limit, filters=filters)
+    items = (replace(i, memory=then.memories.picture(i.memory)) if i.memory else i for i in found.items)
+    return replace(found, items=tuple(items))
+
+
+def memories_as_of(
+    unit: Unit, scope: Scope, as_of: AsOf, *, status: Status | None = Status.LIVE, categories: Collection[str] = ()
+) -> list[Memory]:
+    """Memories by number, as they were known; with `valid_at` those that were true then, whatever became of them.
+
+    Raises:
+        InputError: `valid_at` together with a status that only says what became of them.
+    """
+    if as_of.present:
+        return unit.memories.listing(scope, status=status, categories=categories)
+    if as_of.valid_at is not None:
+        if status not in (Status.LIVE, None):
+            raise InputError(f"valid_at asks for what was true then: leave status = {status} out")
+        status = Status.LIVE
+    then = MemoriesThen(unit, scope, as_of)
+    found = [then.picture(m) for m in then.listing(scope, status=status, categories=categories)]
+    return found if as_of.valid_at is None else [m for m in found if was_true(m, as_of.valid_at)]
+
+
+def versions_as_of(
+    unit: Unit, scope: Scope, as_of: AsOf, what: str, facts: FactFinder, indexing: Indexing
+) -> list[Memory]:
+    """The values of a fact as they were known; with `valid_at` only what was true then. Raises: NotFound."""
+    if as_of.present:
+        return read_versions(unit, scope, what, facts)
+    # Which values there were is a matter of what was known; which of them held, is asked of each.
+    then = UnitThen(unit, scope, AsOf(known_at=as_of.known_at), indexing)
+    chain = read_versions(then, scope, what, facts)
+    return [m for m in chain if as_of.valid_at is None or was_true(m, as_of.valid_at)]
+
+
+# ------------------------------------------------------------------ the unit of then
+
+
+class UnitThen(Unit):
+    """One scope as it was, for reading. Ledger and jobs are those of today."""
+
+    def __init__(self, unit: Unit, scope: Scope, as_of: AsOf, indexing: Indexing) -> None:
+        self._unit = unit
+        self._memories = MemoriesThen(unit, scope, as_of)
+        self._messages = unit.messages if as_of.known_at is None else MessagesThen(unit.messages, as_of.known_at)
+        self._text = TextThen(unit, self._memories, self._messages, indexing)
+
+    @property
+    def messages(self) -> Messages:
+        return self._messages
+
+    @property
+    def memories(self) -> MemoriesThen:
+        return self._memories
+
+    @property
+    def text(self) -> TextIndex:
+        return self._text
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._unit.ledger
+
+    @property
+    def jobs(self) -> Jobs:
+        return self._unit.jobs
+
+    def scopes(self) -> list[Scope]:
+        return list(self._unit.scopes())
+
+
+class MemoriesThen(Memories):
+    """The pictures of then. What was true at `valid_at` is live here, whatever became of it since."""
+
+    def __init__(self, unit: Unit, scope: Scope, as_of: AsOf) -> None:
+        self._unit, self._scope = unit, scope
+        if as_of.known_at is None:
+            stored = unit.memories.listing(scope, status=None)
+        else:
+            stored = list(known(unit.ledger.entries(scope), as_of.known_at).values())
+        self.pictures: Mapping[int, Memory] = {m.seq: m for m in sorted(stored, key=lambda m: m.seq)}
+        self._seen = self.pictures if as_of.valid_at is None else _standing(stored, as_of.valid_at)
+
+    def picture(self, memory: Memory) -> Memory:
+        """The memory with its own status instead of the one it has here."""
+        return self.pictures[memory.seq]
+
+    def get(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
+        seen = self._of(scope)
+        return [seen[seq] for seq in sorted(set(seqs)) if seq in seen]
+
+    def believed(self, scope: Scope, keys: Collection[str] = (), values: Collection[str] = ()) -> list[Memory]:
+        return [m for m in self._of(scope).values() if (m.key in keys if m.key else m.value in values)]
+
+    def of_keys(self, scope: Scope, keys: Collection[str], limit: int = 64) -> list[Memory]:
+        return self._newest(scope, lambda m: m.key != "" and m.key in keys)[:limit]
+
+    def of_relations(self, scope: Scope, relations: Collection[str], limit: int = 64) -> list[Memory]:
+        return self._newest(scope, lambda m: m.triple is not None and m.triple.relation in relations)[:limit]
+
+    def _newest(self, scope: Scope, fits: Callable[[Memory], bool]) -> list[Memory]:
+        return sorted(filter(fits, self.listing(scope)), key=lambda m: (m.affirmed_at, m.seq), reverse=True)
+
+    def listing(
+        self,
+        scope: Scope,
+        *,
+        status: Status | None = Status.LIVE,
+        categories: Collection[str] = (),
+        limit: int | None = None,
+    ) -> list[Memory]:
+        found = self._of(scope).values()
+        return [
+            m for m in found
+            if (status is None or m.status is status) and (not categories or m.category in categories)
+        ][:limit]  # fmt: skip
+
+    def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
+        found = self.listing(scope, categories=categories) if categories else []
+        return sorted(found, key=lambda m: (m.importance, m.affirmed_at, m.seq), reverse=True)[: max(limit, 0)]
+
+    def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
+        return [m for m in reversed(self.listing(scope)) if any(n in m.text for n in needles)][:limit]
+
+    def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
+        # Of all that was known: a message whose memory was not true then must not tell it all the same.
+        self._of(scope)
+        wanted, resting = set(message_seqs), dict[int, list[int]]()
+        for seq, memory in self.pictures.items():
+            for message in {e.message for e in memory.evidence} & wanted:
+                resting.setdefault(message, []).append(seq)
+        return resting
+
+    def heat(self, scope: Scope, seqs: Collection[int]) -> dict[int, Heat]:
+        return self._unit.memories.heat(scope, seqs)
+
+    def next_seq(self, scope: Scope) -> int:
+        _refuse()
+
+    def write(self, scope: Scope, changes: Sequence[Change]) -> None:
+        _refuse()
+
+    def set_heat(self, scope: Scope, heats: Mapping[int, Heat]) -> None:
+        _refuse()
+
+    def last_seq(self, scope: Scope) -> int:
+        self._of(scope)
+        return max(self.pictures, default=0)
+
+    def skip_to(self, scope: Scope, seq: int) -> None:
+        _refuse()
+
+    def _of(self, scope: Scope) -> Mapping[int, Memory]:
+        if scope != self._scope:
+            raise StoreError(f"this view of the past is of {self._scope}: make another for {scope}")
+        return self._seen
+
+
+def _standing(memories: Collection[Memory], at: datetime) -> dict[int, Memory]:
+    standing = {}
+    for memory in sorted(memories, key=lambda m: m.seq):
+        if (status := status_at(memory, at)) is not None:
+            standing[memory.seq] = memory if status is memory.status else replace(memory, status=status)
+    return standing
+
+
+class MessagesThen(Messages):
+    """The messages said up to an instant. When they were stored is not kept: one imported later counts as said."""
+
+    def __init__(self, messages: Messages, until: datetime) -> None:
+        self._messages, self._until = messages, until
+
+    def get(self, scope: Scope, seqs: Collection[int]) -> list[Message]:
+        return self._said(self._messages.get(scope, seqs))
+
+    def by_id(self, scope: Scope, message_id: str) -> Message | None:
+        message = self._messages.by_id(scope, message_id)
+        return message if message is not None and message.at <= self._until else None
+
+    def window(
+        self,
+        scope: Scope,
+        *,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        after: tuple[datetime, int] | None = None,
+        before: tuple[datetime, int] | None = None,
+        latest: bool = False,
+        limit: int = 50,
+    ) -> list[Message]:
+        end = self._until + MOMENT if until is None else min(until, self._until + MOMENT)
+        return self._messages.window(
+            scope, session=session, since=since, until=end, after=after, before=before, latest=latest, limit=limit
+        )
+
+    def after_seq(self, scope: Scope, seq: int, limit: int) -> list[Message]:
+        return self._said(self._messages.after_seq(scope, seq, limit))
+
+    def last_seq(self, scope: Scope) -> int:
+        return self._messages.last_seq(scope)
+
+    def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Message]:
+        return self._said(self._messages.containing(scope, needles, self.last_seq(scope)))[:limit]
+
+    def sessions(self, scope: Scope, limit: int = 1000) -> list[SessionInfo]:
+        infos = [s for s in self._messages.sessions(scope, self.last_seq(scope)) if s.first_at <= self._until]
+        return infos[:limit]
+
+    def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
+        _refuse()
+
+    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
+        _refuse()
+
+    def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
+        _refuse()
+
+    def _said(self, messages: Sequence[Message]) -> list[Message]:
+        return [m for m in messages if m.at <= self._until]
+
+
+class TextThen(TextIndex):
+    """The text index of today, asked for what was there then."""
+
+    def __init__(self, unit: Unit, memories: MemoriesThen, messages: Messages, indexing: Indexing) -> None:
+        self._index, self._memories, self._messages = unit.text, memories, messages
+        self._stored, self._indexing = unit.memories, indexing
+
+    def search(self, scope: Scope, kind: Kind, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]:
+        # All hits: the best of today may be of things that nobody knew then.
+        documents, holding = self._index.frequencies(scope, kind, [term for term, _ in terms])
+        hits = self._index.search(scope, kind, terms, max(documents, 1))
+        if kind is Kind.MESSAGE:
+            return list(islice(self._said(scope, hits), limit))
+        otherwise = self._otherwise_worded(scope)
+        hits = [h for h in hits if h.seq in self._memories.pictures and h.seq not in otherwise]
+        told = [weight * inverse_frequency(documents, holding.get(term, 0)) for term, weight in terms]
+        hits += overlay(list(otherwise.values()), terms, told)
+        return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
+
+    def _said(self, scope: Scope, hits: Sequence[Hit]) -> Iterator[Hit]:
+        for start in range(0, len(hits), CHUNK):
+            some = hits[start : start + CHUNK]
+            said = {m.seq for m in self._messages.get(scope, [h.seq for h in some])}
+            yield from (h for h in some if h.seq in said)
+
+    def _otherwise_worded(self, scope: Scope) -> dict[int, Document]:
+        """Memories of then that are gone since (undone), or read otherwise now."""
+        pictures = self._memories.pictures
+        stored = {m.seq: (m.text, m.keywords) for m in self._stored.get(scope, pictures)}
+        return {seq: self._indexing.memory(m) for seq, m in pictures.items() if stored.get(seq) != (m.text, m.keywords)}
+
+    def frequencies(self, scope: Scope, kind: Kind, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        return self._index.frequencies(scope, kind, terms)
+
+    def indexed_up_to(self, scope: Scope) -> int:
+        return self._index.indexed_up_to(scope)
+
+    def add(self, scope: Scope, kind: Kind, documents: Sequence[Document]) -> None:
+        _refuse()
+
+    def remove(self, scope: Scope, kind: Kind, documents: Sequence[Document]) -> None:
+        _refuse()
+
+    def mark_indexed_up_to(self, scope: Scope, seq: int) -> None:
+        _refuse()
+
+    def clear(self, scope: Scope) -> None:
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise StoreError("the past is for reading only: change the store inside store.write(...)")
