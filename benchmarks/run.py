@@ -10,13 +10,14 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, storage
+from benchmarks import gateway, storage, text
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
     "storage-1m": (storage.main, ["--entries", "1000000", "--kind", "memory"]),
     "messages-1m": (storage.main, ["--entries", "1000000", "--kind", "message"]),
     "gateway": (gateway.main, ["--entries", "100000"]),
+    "text": (text.main, []),
 }
 REPORTS = Path("reports")
 
@@ -40,11 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     report = REPORTS / f"{chosen.target}.md"
     run, fixed = TARGETS[chosen.target]
     run([*fixed, "--dir", str(chosen.dir), "--report", str(report), "--json", str(report.with_suffix(".json"))])
-    text = report.read_text("utf-8")
+    table = report.read_text("utf-8")
     if measured := commit():
-        text = f"{text}\nMeasured at commit {measured}.\n"
-        report.write_text(text, "utf-8")
-    print(text)
+        table = f"{table}\nMeasured at commit {measured}.\n"
+        report.write_text(table, "utf-8")
+    print(table)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ from pathlib import Path
 import jiyi
 
 SOURCE = Path(jiyi.__file__).parent
-DOOR = {"memories.write", "ledger.append", "ledger.erase"}
+DOOR = {
+    "memories.write", "ledger.append", "ledger.erase", "messages.restore", "memories.skip_to", "ledger.restore",
+}  # fmt: skip
 
 
 def calls(path: Path) -> set[str]:

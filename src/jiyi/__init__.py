@@ -1,6 +1,6 @@
 """jiyi (记忆): long-term, cross-session memory for AI agents."""
 
-from jiyi.assembly import open_memory
+from jiyi.assembly import open_memory, open_memory_async
 from jiyi.domain.memory import Category, Language, Memory, Message, Role, Source, Status
 from jiyi.domain.scope import Scope
 from jiyi.errors import JiyiError
@@ -23,4 +23,5 @@ __all__ = [
     "Source",
     "Status",
     "open_memory",
+    "open_memory_async",
 ]

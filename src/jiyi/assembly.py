@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jiyi.domain.relations import Vocabulary, parse_vocabulary
 from jiyi.errors import SegmenterMismatch, SettingsError
@@ -23,9 +23,17 @@ from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.recall import Recall
-from jiyi.ports import Store
+from jiyi.pipelines.redacting import Redaction
+from jiyi.ports import Keys, Store
 from jiyi.settings import Settings, read_settings
+from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
+from jiyi.text.redaction import Redactor
+from jiyi.text.redaction_rules import RedactionRules, parse_redaction
 from jiyi.text.segmentation import Segmenter, StopWords, parse_dictionary
+from jiyi.text.times import Times
+
+if TYPE_CHECKING:
+    from jiyi.aio import AsyncMemoryLayer
 
 SETTINGS_FILE = "jiyi.toml"
 REFERENCE = "reference"
@@ -64,7 +72,9 @@ def open_memory(
         raise SettingsError("give either settings= or a path and keywords, not both")
     store = _open_store(settings, reindexing=reindexing)
     try:
-        parts = assemble(settings, _dictionary(store, settings.dictionary, reindexing=reindexing))
+        file = None if settings.path == REFERENCE else database_file(settings)
+        words = _dictionary(store, settings.dictionary, reindexing=reindexing)
+        parts = assemble(settings, words, open_keys(store, file))
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
     except BaseException:
         store.close()
@@ -72,18 +82,38 @@ def open_memory(
     return MemoryLayer(store, parts, clock)
 
 
+async def open_memory_async(path: str | os.PathLike[str] | None = None, **options: Any) -> AsyncMemoryLayer:
+    """Open a memory for `await`: the same verbs, run in threads (SPEC U1). Takes and raises what `open_memory` does."""
+    import asyncio
+
+    from jiyi.aio import AsyncMemoryLayer  # Who does not use it need not load asyncio.
+
+    return AsyncMemoryLayer(await asyncio.to_thread(open_memory, path, **options))
+
+
 def load_settings(path: str | None = None, **overrides: Any) -> Settings:
     """Settings from `jiyi.toml` in the working directory, the environment, and keywords."""
     file = Path(SETTINGS_FILE)
     if path is not None:
         overrides["path"] = path
-    return read_settings(
-        os.environ, _read_toml(file.read_text("utf-8"), SETTINGS_FILE) if file.is_file() else None, **overrides
-    )
+    given = _read_toml(_own_file(SETTINGS_FILE, "settings"), SETTINGS_FILE) if file.is_file() else None
+    return read_settings(os.environ, given, **overrides)
 
 
-def assemble(settings: Settings, dictionary: tuple[str, ...] = ()) -> Parts:
-    """Everything but the store. `dictionary` holds the database's own words."""
+def database_file(settings: Settings) -> Path:
+    """The path of the database, `~` expanded.
+
+    Raises:
+        SettingsError: there is no such home.
+    """
+    try:
+        return Path(settings.path).expanduser()
+    except RuntimeError as error:
+        raise SettingsError(f"path = {settings.path!r}: {error}") from error
+
+
+def assemble(settings: Settings, dictionary: tuple[str, ...] = (), keys: Keys | None = None) -> Parts:
+    """Everything but the store. `dictionary` holds the database's own words; `keys` are in memory by default."""
     vocabulary = load_vocabulary()
     segmenter = load_segmenter(dictionary, settings.stop_words)
     indexing = Indexing(segmenter)
@@ -93,11 +123,12 @@ def assemble(settings: Settings, dictionary: tuple[str, ...] = ()) -> Parts:
         settings=settings,
         dictionary=dictionary,
         vocabulary=vocabulary,
-        distiller=Distiller(vocabulary, load_constructions(), segmenter.fold, settings.confidence),
+        distiller=Distiller(vocabulary, load_constructions(), load_times(), segmenter.fold, settings.confidence),
         indexing=indexing,
         gateway=Gateway(indexing, settings.gateway),
         recall=recall,
         context=Context(recall, settings.context, settings.profile, settings.confidence, vocabulary),
+        redaction=Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys()),
     )
 
 
@@ -108,7 +139,7 @@ def _open_store(settings: Settings, *, reindexing: bool) -> Store:
         return open_reference()
     from jiyi.stores.sqlite.store import open_sqlite
 
-    path = Path(settings.path).expanduser()
+    path = database_file(settings)
     if not reindexing:
         return open_sqlite(
             path,
@@ -134,8 +165,13 @@ def repair_database(settings: Settings) -> list[str]:
         return []
     from jiyi.stores.sqlite.store import open_sqlite
 
-    with closing(open_sqlite(Path(settings.path).expanduser(), synchronous=settings.synchronous)) as store:
-        return store.repair()
+    with closing(open_sqlite(database_file(settings), synchronous=settings.synchronous)) as store:
+        done = store.repair()
+        # A forgetting that was killed before its end, or that a long reader held up, may have left bytes behind.
+        store.purge()
+        lost = open_keys(store, database_file(settings)).accept_loss()
+        accepted = [f"accepted that {', '.join(lost)} of the redaction keys is lost"] if lost else []
+        return [*done, "wrote the file anew, without what was erased", *accepted]
 
 
 def restore_database(source: Path, target: Path, *, replace: bool = False) -> Path | None:
@@ -147,7 +183,12 @@ def restore_database(source: Path, target: Path, *, replace: bool = False) -> Pa
     """
     from jiyi.stores.sqlite.backup import restore
 
-    return restore(source, target, replace=replace)
+    kept = restore(source, target, replace=replace)
+    if kept is not None:
+        copy_keys(target, kept)
+    # A backup that came without its keys is left with those of the database it replaces: it may be of the same one.
+    copy_keys(source, target)
+    return kept
 
 
 def _dictionary(store: Store, file: str | None, *, reindexing: bool) -> tuple[str, ...]:
@@ -194,7 +235,7 @@ def _shipped(name: str) -> str:
 def _read_toml(text: str, name: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingsError(f"{name}: {error}") from error
 
 
@@ -208,6 +249,18 @@ def load_vocabulary() -> Vocabulary:
 def load_constructions() -> Constructions:
     """The shipped constructions."""
     return parse_constructions(_read_toml(_shipped("constructions.toml"), "constructions.toml"))
+
+
+@cache
+def load_times() -> Times:
+    """The shipped words of time."""
+    return Times(_read_toml(_shipped("times.toml"), "times.toml"))
+
+
+@cache
+def load_redaction() -> RedactionRules:
+    """The shipped rules of redaction."""
+    return parse_redaction(_read_toml(_shipped("redaction.toml"), "redaction.toml"))
 
 
 def read_dictionary(file: str) -> tuple[str, ...]:
@@ -240,5 +293,5 @@ def load_segmenter(dictionary: tuple[str, ...] = (), stop_words: str | None = No
 def _own_file(file: str, setting: str) -> str:
     try:
         return Path(file).expanduser().read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # also bytes that are no UTF-8, and a home that is not there
         raise SettingsError(f"{setting} {file}: {error}") from error

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
-from jiyi.errors import JiyiError, StoreClosed
+from jiyi.errors import JiyiError, PlanRefused, StoreClosed
 from jiyi.ports import Job, Store, Unit
 from jiyi.settings import JobPolicy
 
@@ -20,6 +20,9 @@ log = logging.getLogger("jiyi.jobs")
 
 Handler: TypeAlias = Callable[[Unit, Job, datetime], None]
 Clock: TypeAlias = Callable[[], datetime]
+
+MAX_BACK_OFF = 8
+"""The wait between two attempts grows fourfold so many times: from two seconds to a day and a half."""
 
 IDLE_SECONDS = 5.0
 """How long an idle worker waits before it looks for retries and for jobs that other processes queued."""
@@ -76,12 +79,13 @@ class Runner:
             # The message of a foreign error may hold memory text, which must not reach the queue or the log.
             said = str(error) if isinstance(error, JiyiError) else "see the log of the worker"
             log.error("job %s of kind %s failed (attempt %s): %s", job.id, job.kind, job.attempt, type(error).__name__)
-            self._fail(job, f"{type(error).__name__}: {said}")
+            # What the gateway refuses now it would refuse again: somebody has to look at it.
+            self._fail(job, f"{type(error).__name__}: {said}", final=isinstance(error, PlanRefused))
 
-    def _fail(self, job: Job, error: str) -> None:
+    def _fail(self, job: Job, error: str, *, final: bool = False) -> None:
         now = self._clock()
-        last = job.attempt >= self._policy.attempts
-        retry_at = None if last else now + self._policy.first_retry * 4 ** (job.attempt - 1)
+        last = final or job.attempt >= self._policy.attempts
+        retry_at = None if last else now + self._policy.first_retry * 4 ** min(job.attempt - 1, MAX_BACK_OFF)
         self._store.write(lambda unit: unit.jobs.fail(job, error, now, retry_at))
 
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
-from enum import StrEnum
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 from jiyi.domain.confidence import confidence
 from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Status, parse_id
-from jiyi.domain.plans import Actor, LedgerEntry, Verb
+from jiyi.domain.plans import Actor, LedgerEntry, Plan, Verb
 from jiyi.domain.profile import Profile, render_profile
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope, check_name
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import InputError, NotFound, PlanRefused, TooLarge
 from jiyi.jobs import Clock, Handler, Runner, Worker
+from jiyi.pipelines.archive import Summary, read_archive
+from jiyi.pipelines.arguments import read_as_of, read_category, read_kinds, read_language, read_status
+from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import Context, ContextBlock
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.distil import Distiller
+from jiyi.pipelines.exporting import export_scope
 from jiyi.pipelines.gateway import Gateway, Receipt
-from jiyi.pipelines.history import History, read_history, read_versions
+from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.indexing import Indexing, index_messages, rebuild
 from jiyi.pipelines.judging import Occasion, judge_all, judge_correction
 from jiyi.pipelines.observe import (
@@ -36,11 +41,12 @@ from jiyi.pipelines.observe import (
     observe,
 )
 from jiyi.pipelines.read_counts import ReadCounts
-from jiyi.pipelines.recall import KINDS, Filters, Recall, Recollection
+from jiyi.pipelines.recall import Filters, Recall, Recollection
+from jiyi.pipelines.redacting import Redaction
 from jiyi.ports import Check, DeadJob, Job, JobCounts, SessionInfo, Store, StoreInfo, Unit
 from jiyi.settings import Settings, zone
 
-E = TypeVar("E", bound=StrEnum)
+N = TypeVar("N", str, str | None)
 
 SEGMENTER = "segmenter"
 DICTIONARY = "dictionary"
@@ -61,6 +67,7 @@ class Parts:
     gateway: Gateway
     recall: Recall
     context: Context
+    redaction: Redaction
 
 
 class MemoryLayer:
@@ -137,6 +144,7 @@ class MemoryLayer:
     def check(self) -> Iterator[Check]:
         """Go through the health of the database and its views, a line at a time."""
         yield from self._store.check(lambda _kind, item: self._parts.indexing.any(item))
+        yield from self._parts.redaction.keys.check()
 
     def info(self) -> StoreInfo:
         return self._store.info()
@@ -144,12 +152,17 @@ class MemoryLayer:
     def backup(self, path: str) -> None:
         """Copy the database to a new file while it is in use. Raises: StoreError when the file exists."""
         self._store.backup(path)
+        self._parts.redaction.keys.copy_to(path)
+
+    def rotate_key(self) -> str:
+        """Hash redacted values with a new key from now on; returns its id. Older keys stay for comparing (SPEC C11)."""
+        return self._parts.redaction.keys.rotate().id
 
     def close(self) -> None:
         """Finish the work at hand and close. Waiting jobs stay queued, durably. Closing twice is fine."""
-        if self._worker is not None:
-            self._worker.stop()
-            self._worker = None
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.stop()
         self._reads.close()
         self._store.close()
 
@@ -162,8 +175,9 @@ class MemoryLayer:
         self.close()
 
     def _wake(self) -> None:
-        if self._worker is not None:
-            self._worker.wake()
+        worker = self._worker  # close() in another thread may take it away
+        if worker is not None:
+            worker.wake()
 
 
 class ScopedMemory:
@@ -195,10 +209,8 @@ class ScopedMemory:
             In both cases nothing of the call is stored.
         """
         now, limits = self._clock(), self._parts.settings.limits
-        checked = check_messages(
-            messages, session=session, now=now.astimezone(self._zone), limits=limits, secret=self._store.secret
-        )
-        observed = observe(self._store, self._scope, checked, now)
+        checked = check_messages(messages, session=session, now=now.astimezone(self._zone), limits=limits)
+        observed = observe(self._store, self._scope, checked, now, self._parts.redaction)
         if observed.new:
             self._layer._wake()
         return observed
@@ -222,12 +234,12 @@ class ScopedMemory:
             InputError: empty text, or a category or importance that does not exist. TooLarge: above the limit.
         """
         text = self._statement(text)
-        kind = None if category is None else _category(category)
-        if importance is not None and not 1 <= importance <= 5:
+        kind = None if category is None else read_category(category)
+        if importance is not None and importance not in range(1, 6):
             raise InputError(f"importance = {importance}: use 1 (trifle) to 5 (vital)")
         now = self._clock()
         observations = self._parts.distiller.declare(
-            text, at=now, session=session, category=kind, importance=importance
+            text, at=now.astimezone(self._zone), session=session, category=kind, importance=importance
         )
         occasion = Occasion(Verb.REMEMBER, self._actor, now, "asked to remember")
 
@@ -251,6 +263,8 @@ class ScopedMemory:
         until: datetime | str | None = None,
         session: str | None = None,
         labels: Mapping[str, str] | None = None,
+        valid_at: datetime | str | None = None,
+        known_at: datetime | str | None = None,
     ) -> Recollection:
         """Answer a question with facts, memories and passages of history, best first (SPEC R1).
 
@@ -259,23 +273,28 @@ class ScopedMemory:
             limit: items at the most.
             kinds: of "fact", "memory", "message"; all by default.
             categories, min_importance, since, until, session, labels: drop what does not fit.
+            valid_at: what was true then, as far as we know today. known_at: what we knew then, and what had been
+                said by then; what was forgotten since was never known. Both: what we knew then of that time (SPEC B6).
 
         Raises:
             InputError: a filter that does not exist. TooLarge: the query is above the limit.
         """
         filters = Filters(
-            kinds=_kinds(kinds),
-            categories=frozenset(map(_category, categories)),
+            kinds=read_kinds(kinds),
+            categories=frozenset(map(read_category, categories)),
             min_importance=min_importance,
             since=None if since is None else instant(since),
             until=None if until is None else instant(until),
-            session=session,
-            labels=tuple((labels or {}).items()),
+            session=self._stored_name(session),
+            labels=tuple((self._stored_name(k), self._stored_name(v)) for k, v in (labels or {}).items()),
         )
-        now = self._clock()
+        now, then = self._clock(), read_as_of(valid_at, known_at)
         with self._store.read() as unit:
-            found = self._parts.recall(unit, self._scope, query, now, limit=limit, filters=filters)
-        self._layer._reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
+            found = recall_as_of(
+                self._parts.recall, unit, self._scope, query, now, then, limit=limit, filters=filters
+            )  # fmt: skip
+        if then.present:  # A look into the past is no sign of what is needed now.
+            self._layer._reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
         return found
 
     def context(
@@ -299,10 +318,10 @@ class ScopedMemory:
             InputError: a budget below 60. TooLarge: the query is above the limit.
         """
         now = self._clock()
-        tongue = None if language is None else _language(language)
+        tongue = None if language is None else read_language(language)
         with self._store.read() as unit:
             block = self._parts.context(
-                unit, self._scope, query, now, zone=self._zone, budget=budget, session=session, language=tongue,
+                unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
                 count_tokens=count_tokens,
             )  # fmt: skip
         self._layer._reads.note(self._scope, [i.memory.seq for i in block.items if i.memory], now)
@@ -327,6 +346,7 @@ class ScopedMemory:
             NotFound: no such message.
         """
         start, end = (None if at is None else instant(at) for at in (since, until))
+        session = self._stored_name(session)
         if query is not None and around is None:
             found = self.recall(query, limit=limit, kinds={"message"}, session=session, since=start, until=end)
             with self._store.read() as unit:
@@ -337,32 +357,63 @@ class ScopedMemory:
 
     def sessions(self, limit: int = 1000) -> list[SessionInfo]:
         """Sessions, the latest first."""
+        if limit < 1:
+            raise InputError(f"limit = {limit}: ask for 1 session or more")
         with self._store.read() as unit:
             return unit.messages.sessions(self._scope, limit)
 
-    def profile(self) -> Profile:
-        """The user in a few lines, each citing its memory (SPEC B7)."""
-        policy = self._parts.settings.profile
+    def profile(
+        self,
+        *,
+        valid_at: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        max_chars: int | None = None,
+    ) -> Profile:
+        """The user in a few lines, each citing its memory (SPEC B7).
+
+        Args:
+            valid_at, known_at: as in `recall`; `domain.profile.diff_profiles` compares two profiles.
+            max_chars: 400 by default.
+        """
+        policy, then = self._parts.settings.profile, read_as_of(valid_at, known_at)
+        if max_chars is not None:
+            policy = replace(policy, max_chars=max_chars)
         with self._store.read() as unit:
-            memories = unit.memories.listing(self._scope, categories=policy.categories)
-        return render_profile(memories, self._clock(), policy)
+            memories = memories_as_of(unit, self._scope, then, categories=policy.categories)
+        return render_profile(memories, then.age_at(self._clock()), policy)
 
     def memories(
-        self, *, status: Status | str | None = Status.LIVE, categories: Collection[Category | str] = ()
+        self,
+        *,
+        status: Status | str | None = Status.LIVE,
+        categories: Collection[Category | str] = (),
+        valid_at: datetime | str | None = None,
+        known_at: datetime | str | None = None,
     ) -> list[Memory]:
-        """Memories by number; `status=None` also those that ended or were retracted."""
-        wanted = None if status is None else _status(status)
-        with self._store.read() as unit:
-            return unit.memories.listing(self._scope, status=wanted, categories=[_category(c) for c in categories])
+        """Memories by number; `status=None` also those that ended or were retracted.
 
-    def versions(self, what: str) -> list[Memory]:
+        Args:
+            valid_at: those that were true then, whatever became of them. known_at: as they were known then.
+        """
+        wanted, then = None if status is None else read_status(status), read_as_of(valid_at, known_at)
+        kinds = [read_category(c) for c in categories]
+        with self._store.read() as unit:
+            return memories_as_of(unit, self._scope, then, status=wanted, categories=kinds)
+
+    def versions(
+        self, what: str, *, valid_at: datetime | str | None = None, known_at: datetime | str | None = None
+    ) -> list[Memory]:
         """All values a fact has had, oldest first: by memory id (`m42`) or by the fact's name (数据库, budget).
+
+        Args:
+            valid_at: only what was true then. known_at: the values that were known then.
 
         Raises:
             NotFound: nothing of that id.
         """
+        then, recall = read_as_of(valid_at, known_at), self._parts.recall
         with self._store.read() as unit:
-            return read_versions(unit, self._scope, what, self._parts.recall.facts)
+            return versions_as_of(unit, self._scope, then, what, recall.facts, recall.indexing)
 
     def evidence(self, memory: str) -> list[Message]:
         """The messages a memory rests on. Raises: NotFound."""
@@ -370,9 +421,9 @@ class ScopedMemory:
             found = self._memory(unit, memory)
             return [m for m in unit.messages.get(self._scope, {e.message for e in found.evidence}) if not m.forgotten]
 
-    def confidence(self, memory: Memory) -> float:
-        """How sure we are of a memory now, in [0, 1] (SPEC B1)."""
-        return confidence(memory, self._clock(), self._parts.settings.confidence)
+    def confidence(self, memory: Memory, *, at: datetime | None = None) -> float:
+        """How sure we are of a memory now, or `at` another instant, in [0, 1] (SPEC B1)."""
+        return confidence(memory, at or self._clock(), self._parts.settings.confidence)
 
     # ---------------------------------------------------------------- changes
 
@@ -389,9 +440,8 @@ class ScopedMemory:
             wrong = self._memory(unit, memory)
             if wrong.status is not Status.LIVE:
                 raise PlanRefused(f"{wrong.id} is no longer believed: correct the memory that replaced it")
-            observation = read_correction(
-                text, wrong, now, self._parts.distiller, self._parts.vocabulary, self._parts.indexing.segmenter.fold
-            )
+            at = now.astimezone(self._zone)
+            observation = read_correction(text, wrong, at, self._parts.distiller, self._parts.vocabulary)
             occasion = Occasion(Verb.CORRECT, self._actor, now, f"{wrong.id} corrected by the user")
             plan = judge_correction(unit, self._scope, wrong, observation, self._parts.vocabulary, occasion)
             return self._parts.gateway.apply(unit, self._scope, plan)
@@ -401,20 +451,22 @@ class ScopedMemory:
     def forget(self, *, memory: str, dry_run: bool = False) -> Receipt:
         """Forget one memory for good: its text, its index, its place in the ledger and its words in the messages.
 
-        It cannot be undone. With `dry_run` nothing happens and the receipt says what would.
+        It cannot be undone. With `dry_run` nothing happens and the receipt says what would. What was said before is
+        distilled first, so that the memory takes with it all that it rests on and is not learnt again from there.
 
         Raises:
             NotFound: no such memory.
         """
-        now, gateway, seq = self._clock(), self._parts.gateway, parse_id(memory, "m")
+        gateway, seq = self._parts.gateway, parse_id(memory, "m")
+
+        def planned(unit: Unit) -> Plan:
+            return gateway.plan_forgetting(unit, self._scope, seq, self._actor, self._clock())
+
         if dry_run:
             with self._store.read() as unit:
-                return gateway.preview(gateway.plan_forgetting(unit, self._scope, seq, self._actor, now))
-        receipt = self._store.write(
-            lambda unit: gateway.forget(
-                unit, self._scope, gateway.plan_forgetting(unit, self._scope, seq, self._actor, now)
-            )
-        )
+                return gateway.preview(planned(unit))
+        self._layer.work()
+        receipt = self._store.write(lambda unit: gateway.forget(unit, self._scope, planned(unit)))
         self._store.purge()
         return receipt
 
@@ -438,6 +490,37 @@ class ScopedMemory:
         check_name("session", session)
         self._layer.work()
 
+    # ---------------------------------------------------------------- out of here and back
+
+    def export(self, path: str | os.PathLike[str]) -> Summary:
+        """Write everything that is known to one new zip: JSON lines, and Markdown to read (SPEC F7).
+
+        What was said so far is distilled first. Only its owner may read the file; it does not say whose memory it is.
+
+        Raises:
+            InputError: the file exists, or cannot be written. TooLarge: above `limits.archive_bytes`.
+        """
+        self._layer.work()
+        now, limit = self._clock(), self._parts.settings.limits.archive_bytes
+        with self._store.read() as unit:
+            jobs = unit.jobs.counts(self._scope, now)
+            left = jobs.waiting + jobs.running + jobs.dead
+            return export_scope(unit, self._scope, Path(path), now, zone=self._zone, unfinished=left, limit=limit)
+
+    def import_(self, path: str | os.PathLike[str], *, dry_run: bool = False) -> Summary:
+        """Bring an export back exactly as it was, ledger and numbers included, into a scope that holds nothing.
+
+        With `dry_run` the file is only checked, every line of it.
+
+        Raises:
+            UnreadableFile: no export, damaged, edited, or of another version. TooLarge: above `limits.archive_bytes`.
+            PlanRefused: the scope is not empty. In every case nothing was imported.
+        """
+        archive = read_archive(Path(path), self._parts.settings.limits.archive_bytes)
+        if not dry_run:
+            self._store.write(lambda unit: self._parts.gateway.restore(unit, self._scope, archive))
+        return archive.summary
+
     def lag(self) -> JobCounts:
         """Jobs of this scope that are still to run (SPEC O5)."""
         with self._store.read() as unit:
@@ -451,13 +534,17 @@ class ScopedMemory:
             raise NotFound(f"no memory {memory} here")
         return found[0]
 
+    def _stored_name(self, name: N) -> N:
+        """A session or label as `observe` stored it (SPEC C11)."""
+        return name if name is None else self._parts.redaction.name(name)
+
     def _statement(self, text: object) -> str:
         if not isinstance(text, str) or not text.strip():
             raise InputError("there is nothing to remember: give one statement as text")
         limit = self._parts.settings.limits.memory_chars
         if len(text) > limit:
             raise TooLarge("the statement", len(text), limit)
-        return clean_text(text.strip())
+        return self._parts.redaction.text(clean_text(text.strip()))
 
 
 def _handlers(parts: Parts) -> dict[str, Handler]:
@@ -466,34 +553,8 @@ def _handlers(parts: Parts) -> dict[str, Handler]:
 
     def distil(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
-        distil_messages(unit, job.scope, first, last, now, parts.distiller, parts.vocabulary, parts.gateway)
+        distil_messages(
+            unit, job.scope, first, last, now, parts.distiller, parts.vocabulary, parts.gateway, parts.redaction
+        )
 
     return {INDEX: index, DISTIL: distil}
-
-
-def _kinds(kinds: Collection[str] | None) -> frozenset[str]:
-    if kinds is None:
-        return KINDS
-    wanted = frozenset([kinds] if isinstance(kinds, str) else kinds)
-    if not wanted or not wanted <= KINDS:
-        raise InputError(f"kinds = {sorted(wanted)}: use some of {', '.join(sorted(KINDS))}")
-    return wanted
-
-
-def _member(kind: type[E], value: str, what: str) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        raise InputError(f"{what} = {value!r}: use one of {', '.join(e.value for e in kind)}") from None
-
-
-def _category(value: Category | str) -> Category:
-    return _member(Category, value, "category")
-
-
-def _status(value: Status | str) -> Status:
-    return _member(Status, value, "status")
-
-
-def _language(value: Language | str) -> Language:
-    return _member(Language, value, "language")

@@ -23,6 +23,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status
 from jiyi.domain.plans import Change, LedgerEntry, Plan
 from jiyi.domain.scope import Scope
+from jiyi.text.redaction import Key
 
 T = TypeVar("T")
 
@@ -99,8 +100,15 @@ class Messages(Protocol):
     def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
         """Forgetting only: overwrite a message's text. No byte of the old text stays after a checkpoint.
 
-        The message counts as `altered` from now on. With `forgotten` it keeps its id and place as a tombstone and is given by no reading
-        method but `get` and `by_id`.
+        The message counts as `altered` from now on. With `forgotten` it keeps its id and place as a tombstone,
+        without name and labels, and is given by no reading method but `get` and `by_id`.
+        """
+
+    def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
+        """Store messages exactly as they are, numbers and tombstones included (SPEC F7). Gateway only.
+
+        Raises:
+            InputError: a number is not above all given out so far and before it, or an id is taken. Nothing is stored.
         """
 
 
@@ -132,6 +140,9 @@ class Memories(Protocol):
     ) -> list[Memory]:
         """Memories by seq; all statuses with `status=None`, all categories when none is named."""
 
+    def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
+        """Live memories of these categories: the most important first, then the last affirmed, then by higher seq."""
+
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         """Live memories whose text contains any needle byte for byte, newest number first. A plain scan."""
 
@@ -140,6 +151,12 @@ class Memories(Protocol):
 
     def next_seq(self, scope: Scope) -> int:
         """Take a fresh memory number (inside a write)."""
+
+    def last_seq(self, scope: Scope) -> int:
+        """The highest number given out, 0 if none. Its memory may be gone."""
+
+    def skip_to(self, scope: Scope, seq: int) -> None:
+        """Count the numbers up to `seq` as given out (SPEC F7). One that is given out already changes nothing."""
 
     def write(self, scope: Scope, changes: Sequence[Change]) -> None:
         """Write the `after` picture of each change; remove the memory where there is none.
@@ -219,6 +236,13 @@ class Ledger(Protocol):
     def append(self, scope: Scope, plan: Plan) -> LedgerEntry:
         """Record an applied plan under the next plan number. Gateway only."""
 
+    def restore(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
+        """Record entries exactly as they are, under their own numbers (SPEC F7). Gateway only.
+
+        Raises:
+            InputError: they do not follow on the last number without a gap. Nothing is recorded.
+        """
+
     def get(self, scope: Scope, seq: int) -> LedgerEntry | None: ...
 
     def entries(self, scope: Scope, *, after: int = 0, limit: int | None = None) -> list[LedgerEntry]:
@@ -282,6 +306,8 @@ class Jobs(Protocol):
     def claim(self, now: datetime, lease_until: datetime) -> Job | None:
         """*Operator.* The next job that is due and whose scope has none running, leased to the caller.
 
+        A job that was never tried is due, even if the clock was set back since it was queued.
+
         A lease that has passed counts as lost: the job is due again, with a higher attempt.
         """
 
@@ -330,6 +356,25 @@ class Check:
     ok: bool
     detail: str = ""
     fix: str = ""
+
+
+class Keys(Protocol):
+    """The keys of redacted values, kept apart from the database (SPEC C11)."""
+
+    def all(self) -> Sequence[Key]:
+        """The oldest first, the last one current; there is always one."""
+
+    def rotate(self) -> Key:
+        """*Operator.* Add a new current key. Older ones stay for comparing."""
+
+    def copy_to(self, target: str) -> None:
+        """*Operator.* Put a copy beside a backup of the database."""
+
+    def check(self) -> Iterator[Check]:
+        """*Operator.* Whether the keys that the database has used are there, and private."""
+
+    def accept_loss(self) -> list[str]:
+        """*Operator.* Stop asking for keys that are gone for good; gives their ids."""
 
 
 @dataclass(frozen=True, slots=True)

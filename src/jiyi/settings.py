@@ -7,6 +7,7 @@ the environment by itself: a mapping is passed in.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,6 +21,7 @@ from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
 from jiyi.errors import SettingsError
+from jiyi.text.redaction import RedactionPolicy
 
 TextIndexName = Literal["postings", "native"]
 
@@ -32,6 +34,7 @@ class Limits:
     query_chars: int = 10_000
     batch_messages: int = 1_000
     memory_chars: int = 500
+    archive_bytes: int = 512 * 1024 * 1024  # of an export, unpacked
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class ContextPolicy:
     """How the context block is built (SPEC R4)."""
 
     budget: int = 800
+    rules: int = 50
     memories: int = 8
     passages: int = 4
     session_turns: int = 6
@@ -89,9 +93,11 @@ class Settings:
     context: ContextPolicy = field(default_factory=ContextPolicy)
     jobs: JobPolicy = field(default_factory=JobPolicy)
     access: AccessPolicy = field(default_factory=AccessPolicy)
+    redaction: RedactionPolicy = field(default_factory=RedactionPolicy)
 
     def __post_init__(self) -> None:
         zone(self.timezone)
+        _check_numbers(self, "settings")
         for name, allowed in (
             ("memory_index", (None, *get_args(TextIndexName))),
             ("message_index", (None, *get_args(TextIndexName))),
@@ -101,6 +107,21 @@ class Settings:
                 raise SettingsError(
                     f"{name} = {getattr(self, name)!r}: choose one of {', '.join(filter(None, allowed))}"
                 )
+
+
+def _check_numbers(tree: Any, where: str) -> None:
+    """No rule of ours has a use for a negative or boundless number, and none works with a time of no length."""
+    for name, value in tree.items() if isinstance(tree, Mapping) else _items(tree):
+        if isinstance(value, Mapping) or dataclasses.is_dataclass(value):
+            _check_numbers(value, f"{where}.{name}")
+        elif isinstance(value, timedelta) and value <= timedelta(0):
+            raise SettingsError(f"{where}.{name} = {value}: use a time above 0")
+        elif isinstance(value, int | float) and not 0 <= value < math.inf:
+            raise SettingsError(f"{where}.{name} = {value}: use a number from 0 on")
+
+
+def _items(tree: Any) -> list[tuple[str, Any]]:
+    return [(f.name, getattr(tree, f.name)) for f in dataclasses.fields(tree)]
 
 
 def zone(name: str) -> ZoneInfo:
@@ -166,11 +187,11 @@ def _build(default: Any, values: Mapping[str, Any], where: str) -> Any:
 
 def _convert(default: Any, value: Any, where: str, kind: str) -> Any:
     """The value in the type of its default; text from the environment is read as that type."""
+    if isinstance(default, Mapping) and isinstance(value, Mapping):
+        return MappingProxyType({**default, **_entries(default, value, where)})
+    if dataclasses.is_dataclass(default) and isinstance(value, Mapping):
+        return _build(default, value, where)
     try:
-        if isinstance(default, Mapping) and isinstance(value, Mapping):
-            return MappingProxyType({**default, **_entries(default, value, where)})
-        if dataclasses.is_dataclass(default) and isinstance(value, Mapping):
-            return _build(default, value, where)
         if isinstance(default, bool):
             return _boolean(value)
         if "timedelta" in kind:

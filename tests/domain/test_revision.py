@@ -1,6 +1,7 @@
 """What a verdict does to memories, and the promise that the order of arrival does not matter."""
 
 from dataclasses import replace
+from datetime import datetime
 from itertools import count
 
 from hypothesis import example, given
@@ -140,6 +141,29 @@ def test_hearsay_stays_declared_when_something_inferred_agrees() -> None:
     hearsay = replace(said("MySQL", 1), start=0.7)
     beliefs = believe_all([hearsay, said("MySQL", 2, source=Source.INFERRED)])
     assert (beliefs[1].source, beliefs[1].start) == (Source.DECLARED, 0.7)
+
+
+def test_an_appointment_brings_its_own_end() -> None:
+    dinner = replace(said("dinner", 1, relation=USES), until=day(5))
+    beliefs = believe_all([dinner])
+    assert (beliefs[1].status, beliefs[1].valid_to, beliefs[1].retired_at) == (Status.LIVE, day(5), None)
+    assert [beliefs[1].over(day(n)) for n in (4, 5, 6)] == [False, True, True]
+    believe(beliefs, replace(dinner, at=day(2), until=day(7)))
+    assert beliefs[1].valid_to == day(7)
+    believe(beliefs, replace(dinner, at=day(3), until=None))
+    assert (beliefs[1].valid_to, beliefs[1].over(day(99))) == (None, False)
+
+
+def test_an_appointment_that_was_called_off_is_not_merely_over() -> None:
+    dinner = replace(said("dinner", 1, relation=USES), until=day(5))
+    beliefs = believe_all([dinner, said("dinner", 3, Mode.DENIAL, relation=USES)])
+    assert (beliefs[1].status, beliefs[1].valid_to, beliefs[1].over(day(9))) == (Status.ENDED, day(3), False)
+
+
+@given(st.permutations([(1, day(5)), (2, day(7)), (3, day(6))]))
+def test_the_end_of_an_appointment_does_not_depend_on_the_order(told: list[tuple[int, datetime]]) -> None:
+    talk = [replace(said("dinner", on, relation=USES), until=until) for on, until in told]
+    assert [m.valid_to for m in believe_all(talk).values()] == [day(7)]
 
 
 def test_a_shift_lowers_importance_but_not_below_one() -> None:

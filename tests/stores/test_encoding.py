@@ -10,19 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jiyi.domain.belief import Judgement, Verdict
+from jiyi.domain.encoding import instant, instant_at, micros, to_json, utc_offset
 from jiyi.domain.memory import Memory
 from jiyi.errors import InputError, InstantWithoutZone
-from jiyi.stores.encoding import (
-    instant,
-    instant_at,
-    judgements_from_json,
-    judgements_to_json,
-    memory_from_json,
-    memory_to_json,
-    micros,
-    to_json,
-    utc_offset,
-)
+from jiyi.stores.encoding import judgements_from_json, judgements_to_json, memory_from_json, memory_to_json
 from jiyi.testing.strategies import instants, memories
 
 judgements = st.builds(

@@ -45,7 +45,8 @@ class Observation:
     """A statement found in talk, not yet believed.
 
     `value` is the folded object (or text), for comparing; `replaces` the folded old value where the
-    user named it (从 MySQL 换成 …), `replaces_text` the same as written.
+    user named it (从 MySQL 换成 …), `replaces_text` the same as written. `until` is when it is over by itself, as an
+    appointment is after its day (SPEC C8).
     """
 
     text: str
@@ -63,6 +64,7 @@ class Observation:
     keywords: tuple[str, ...] = ()
     kept: bool = False
     language: Language = Language.ZH
+    until: datetime | None = None
 
     @property
     def key(self) -> str:

@@ -118,7 +118,7 @@ class Memory:
     `key` is `subject|relation` for a memory with a triple and empty otherwise; `value` is the
     folded object (or the folded text), for comparing. Confidence is not stored: it follows from
     `source`, `start` and the time since `affirmed_at` (SPEC B1). `valid_from`/`valid_to` say when
-    it was true, `learnt_at`/`retired_at` when we believed it (SPEC B6). `changed_at` is the last
+    it was true (a live memory with a `valid_to` is over by itself then), `learnt_at`/`retired_at` when we believed it (SPEC B6). `changed_at` is the last
     time the user said outright that things changed *to* this value (SPEC B3).
     """
 
@@ -147,6 +147,10 @@ class Memory:
     @property
     def id(self) -> str:
         return memory_id(self.seq)
+
+    def over(self, now: datetime) -> bool:
+        """Whether a live memory is past by itself: nobody took an appointment back, but its day is gone (SPEC C8)."""
+        return self.status is Status.LIVE and self.valid_to is not None and self.valid_to <= now
 
 
 def memory_id(seq: int) -> str:

@@ -12,6 +12,7 @@ from jiyi.domain.memory import Category, Language, Memory
 @dataclass(frozen=True, slots=True)
 class ProfilePolicy:
     max_chars: int = 400
+    candidates: int = 200  # of the most important memories the profile is rendered from
     unverified_after: timedelta = timedelta(days=180)  # article A1: six months untouched
     categories: tuple[Category, ...] = (
         Category.PROFILE, Category.PREFERENCE, Category.RELATIONSHIP, Category.GOAL, Category.PROJECT,
@@ -43,8 +44,8 @@ UNVERIFIED = {Language.ZH: "（待验证）", Language.EN: " (unverified)"}
 
 
 def render_profile(memories: Iterable[Memory], now: datetime, policy: ProfilePolicy) -> Profile:
-    """Lines of the live memories that describe the user, most important first, within `max_chars`."""
-    chosen = [m for m in memories if m.category in policy.categories]
+    """Lines of the live memories that describe the user and are not over, most important first, within `max_chars`."""
+    chosen = [m for m in memories if m.category in policy.categories and not m.over(now)]
     chosen.sort(key=lambda m: (policy.categories.index(m.category), -m.importance, -m.affirmed_at.timestamp(), m.seq))
     lines = [_line(memory, now, policy) for memory in chosen]
     kept = _within(lines, policy.max_chars)
@@ -67,3 +68,20 @@ def _within(lines: Sequence[ProfileLine], max_chars: int) -> list[ProfileLine]:
             kept.append(line)
             used += cost
     return kept
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDifference:
+    """Lines that came and lines that went from one profile to another, each in the order it is shown."""
+
+    added: tuple[ProfileLine, ...]
+    removed: tuple[ProfileLine, ...]
+
+
+def diff_profiles(before: Profile, after: Profile) -> ProfileDifference:
+    """What the user sees change between two profiles (SPEC B7); a line is the same when it reads the same."""
+    old, new = ({line.text for line in profile.lines} for profile in (before, after))
+    return ProfileDifference(
+        tuple(line for line in after.lines if line.text not in old),
+        tuple(line for line in before.lines if line.text not in new),
+    )

@@ -61,7 +61,8 @@ def rescore(
     score += policy.importance * (importance - 3)
     age = max(now - at, timedelta(0))
     score += policy.recency * 0.5 ** (age / policy.recency_half_life)
-    score += policy.heat * heat / (heat + policy.heat_saturation)
+    if heat > 0:
+        score += policy.heat * heat / (heat + policy.heat_saturation)
     if phrase:
         score += policy.phrase
     if message:

@@ -43,7 +43,7 @@ class Relation:
 
     `names` are the nouns that ask for or state it (数据库, database): they also find the fact by alias.
     `verbs` are phrases that state it (喜欢, allergic to). `says` renders the memory text from
-    `{subject}` and `{object}`; without it the line is "name: object". `single` relations hold one value
+    `{subject}`, `{object}` and `{time}`; without it the line is "name: object". `single` relations hold one value
     at a time. `subject` is whose it is when the text does not say. `antonym` names a relation that cannot
     hold for the same object; `inverse` the relation read from the object's side.
     """
@@ -139,13 +139,15 @@ def _phrases(table: Mapping[str, Sequence[str]]) -> Phrases:
     return Phrases(tuple(table.get("zh", ())), tuple(table.get("en", ())))
 
 
-def render(relation: Relation, subject: str, value: str, language: Language, *, negated: bool = False) -> str:
-    """The memory's text, in the language it was said in: 数据库：PostgreSQL · User likes tea."""
+def render(
+    relation: Relation, subject: str, value: str, language: Language, *, negated: bool = False, time: str = ""
+) -> str:
+    """The memory's text, in the language it was said in: 数据库：PostgreSQL · User likes tea. `time` is when it happens."""
     names = SUBJECT_NAMES[language]
     who = names.get(subject, subject)
     template = relation.says.get(language)
     if template is not None:
-        text = template.format(subject=who, object=value)
+        text = template.format(subject=who, object=value, time=time)
     else:
         colon = "：" if language is Language.ZH else ": "
         label = relation.label(language)

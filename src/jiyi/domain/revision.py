@@ -20,6 +20,8 @@ def revise(
     new_seqs: Iterator[int],
     now: datetime,
     old_text: str = "",
+    *,
+    many: bool = False,
 ) -> tuple[Change, ...]:
     """The changes that a judgement asks for, in the order in which they happen.
 
@@ -28,6 +30,7 @@ def revise(
         new_seqs: fresh memory numbers; one is taken for each memory added.
         now: when we learn it (transaction time); `observation.at` is when it was said.
         old_text: how the old value reads as a memory, where the user named one; empty otherwise.
+        many: whether the relation holds many values at a time.
     """
     if judgement.verdict is Verdict.REFUSE:
         return ()
@@ -46,7 +49,7 @@ def revise(
         if observation.mode is Mode.CORRECTION and ended:
             current = replace(current, valid_from=min(observation.at, *(m.valid_from for m in ended)))
         changes.append(Change(None, current))
-    if outright and old_text and not _knows([*believed, current], observation.replaces):
+    if outright and old_text and not _knows([*believed, current], observation, many):
         changes.append(Change(None, _unknown_old(observation, current, next(new_seqs), now, old_text)))
 
     for memory in ended:
@@ -79,6 +82,7 @@ def _new(
         keywords=observation.keywords,
         kept=observation.kept,
         language=observation.language,
+        valid_to=observation.until,
     )
     if judgement.ended_by is not None:
         later = by_seq[judgement.ended_by]
@@ -95,6 +99,7 @@ def _restated(memory: Memory, observation: Observation, outright: bool) -> Memor
         kept=memory.kept or observation.kept,
         evidence=tuple(sorted({*memory.evidence, *observation.evidence})),
         keywords=tuple(dict.fromkeys(memory.keywords + observation.keywords)),
+        valid_to=_until(memory, observation),
     )
     if outranks(memory.source, observation.source):
         return memory
@@ -115,15 +120,40 @@ def _restated(memory: Memory, observation: Observation, outright: bool) -> Memor
     )
 
 
+def _until(memory: Memory, observation: Observation) -> datetime | None:
+    """When a restated memory is over by itself: as late as anybody says, and never when somebody names no end."""
+    if memory.status is not Status.LIVE or memory.valid_to is None:
+        return memory.valid_to
+    return None if observation.until is None else max(memory.valid_to, observation.until)
+
+
 def _ended(memory: Memory, observation: Observation, successor: Memory, now: datetime) -> Memory:
     status = Status.RETRACTED if observation.mode is Mode.CORRECTION else Status.ENDED
+    # Who says 从 A 换成 B tells of A too: it is evidence of both, whichever of them was heard of first.
+    named = observation.evidence if memory.value == observation.replaces else ()
     return replace(
-        memory, status=status, valid_to=max(observation.at, memory.valid_from), retired_at=now, successor=successor.seq
+        memory,
+        status=status,
+        valid_to=max(observation.at, memory.valid_from),
+        retired_at=now,
+        successor=successor.seq,
+        evidence=tuple(sorted({*memory.evidence, *named})),
     )
 
 
-def _knows(believed: Sequence[Memory], value: str) -> bool:
-    return any(m.value == value for m in believed)
+def _knows(believed: Sequence[Memory], observation: Observation, many: bool) -> bool:
+    """Whether the old value is known to have held; that it did not, or its opposite, is other knowledge.
+
+    Of one value the new one tells when the old ended last. Of many values only the old one's own history does, so it
+    must be known up to now: whoever went back to it in between, and says so late, is not believed to use it still.
+    """
+    return any(
+        m.key == observation.key
+        and m.value == observation.replaces
+        and not (m.triple and m.triple.negated)
+        and (not many or m.status is Status.LIVE or m.valid_to is None or m.valid_to >= observation.at)
+        for m in believed
+    )
 
 
 def _unknown_old(observation: Observation, successor: Memory, seq: int, now: datetime, text: str) -> Memory:

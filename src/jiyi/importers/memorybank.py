@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from jiyi.domain.memory import IncomingMessage, Role
 from jiyi.importers.documents import Node
 from jiyi.importers.instants import morning
-from jiyi.importers.parsed import Conversation, Found, Reading, checked, checked_text, digest, message_id
+from jiyi.importers.parsed import Conversation, Found, Reading, checked, checked_text, digest, marked, message_id
 
 FORMAT = "memorybank"
 
@@ -78,7 +78,7 @@ def _messages(
                 skipped["empty text"] += 1
                 continue
             yield IncomingMessage(
-                id=message_id(FORMAT, name, key, f"{index}{side[0]}", digest(text, 12)),
+                id=message_id(FORMAT, name, key, f"{index}{side[0]}", marked(digest(text, 12))),
                 session=day.isoformat(),
                 role=role,
                 text=text,

@@ -24,6 +24,7 @@ from jiyi.importers.parsed import (
     checked_text,
     dated,
     digest,
+    marked,
     message_id,
 )
 
@@ -86,7 +87,7 @@ def _conversation(record: Node, messages: list[Node], head: Node | None, reading
     start = _time(head, reading)[0] if head else None
     session = _first(head, ("id", *_SESSIONS)) if head else None
     # Without an id of its own a conversation is known by its content, so the order of lines does not matter.
-    session = session or f"{FORMAT}/{digest([[t.role, t.name, t.said, t.text] for t in turns], 16)}"
+    session = session or f"{FORMAT}/{marked(digest([[t.role, t.name, t.said, t.text] for t in turns], 16))}"
     return _found(record, session, session, turns, start, reading, skipped)
 
 
@@ -97,7 +98,7 @@ def _loose(session: str, messages: list[Node], reading: Reading) -> Found:
     if not session:
         # The name is for people; ids come from the content alone, so a renamed copy brings nothing new.
         opening = [turns[0].role, turns[0].said, turns[0].text] if turns else []
-        name = f"{printable(messages[0].document.path.stem, 80)}-{digest(opening, 8)}"
+        name = f"{printable(messages[0].document.path.stem, 80)}-{marked(digest(opening, 8))}"
     return _found(messages[0], name, session, turns, None, reading, skipped)
 
 
@@ -116,7 +117,7 @@ def _found(
     if not turns or not reading.wants([session]):
         return Found((session,), skipped=skipped)
     messages = tuple(
-        IncomingMessage(message_id(FORMAT, key), session, turn.role, turn.text, at, turn.name)
+        IncomingMessage(message_id(FORMAT, marked(key)), session, turn.role, turn.text, at, turn.name)
         for key, turn, at in zip(chain(seed, turns), turns, dated(turns, start, reading), strict=True)
     )
     return Found((session,), (Conversation(None, session, messages),), skipped)

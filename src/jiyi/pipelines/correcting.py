@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
@@ -19,7 +18,6 @@ def read_correction(
     at: datetime,
     distiller: Distiller,
     vocabulary: Vocabulary,
-    fold: Callable[[str], str],
 ) -> Observation:
     """The observation that a correction makes.
 
@@ -34,7 +32,7 @@ def read_correction(
     elif other is not None:
         return replace(other, mode=Mode.CORRECTION)
     else:
-        found = _as_value(text, wrong, read[0], vocabulary, fold) or read[0]
+        found = _as_value(text, wrong, read[0], vocabulary, distiller, at) or read[0]
     return replace(
         found,
         mode=Mode.CORRECTION,
@@ -45,7 +43,7 @@ def read_correction(
 
 
 def _as_value(
-    text: str, wrong: Memory, free: Observation, vocabulary: Vocabulary, fold: Callable[[str], str]
+    text: str, wrong: Memory, free: Observation, vocabulary: Vocabulary, distiller: Distiller, at: datetime
 ) -> Observation | None:
     if wrong.triple is None:
         return None
@@ -58,7 +56,7 @@ def _as_value(
         free,
         text=render(relation, triple.subject, text, language),
         triple=triple,
-        value=fold(text).strip(),
+        value=distiller.value(relation, text, at, language),
         keywords=wrong.keywords,
         language=language,
     )

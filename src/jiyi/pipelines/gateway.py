@@ -1,13 +1,16 @@
 """The one door: every change of memory passes here as a plan (SPEC W1, W2, W4).
 
-No other module calls `memories.write`, `ledger.append` or `ledger.erase`; a test reads the source to make sure.
+No other module calls `memories.write`, `ledger.append`, `ledger.erase` or what restores an export; a test reads the source to make sure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
+from typing import TypeVar
 
 from jiyi.domain.memory import Evidence, Memory, Message, Status, memory_id, plan_id
 from jiyi.domain.plans import (
@@ -23,8 +26,11 @@ from jiyi.domain.plans import (
 )
 from jiyi.domain.scope import Scope
 from jiyi.errors import NotFound, PlanRefused
-from jiyi.pipelines.indexing import Indexing
+from jiyi.pipelines.archive import Archive
+from jiyi.pipelines.indexing import Indexing, rebuild
 from jiyi.ports import Kind, Unit
+
+T = TypeVar("T")
 
 FORGOTTEN = "▇"
 """Stands for each forgotten character of a message that other memories still rest on: their spans keep their place."""
@@ -123,9 +129,33 @@ class Gateway:
         entry = unit.ledger.append(scope, replace(plan, changes=plan.changes[1:]))
         return Receipt(plan.verb, plan_id(entry.seq), plan, impact(plan, self.policy))
 
+    def restore(self, unit: Unit, scope: Scope, archive: Archive) -> None:
+        """Bring an exported scope back exactly as it was (SPEC F7). Not a plan of its own: its ledger comes with it.
+
+        Raises:
+            PlanRefused: the scope holds something, or once did.
+        """
+        if unit.messages.last_seq(scope) or unit.memories.last_seq(scope) or unit.ledger.last_seq(scope):
+            raise PlanRefused(
+                f"{scope} already has a memory, and an export is never mixed into one: import it as a new user"
+            )
+        for messages in _chunks(archive.messages()):
+            unit.messages.restore(scope, messages)
+        for memories in _chunks(archive.memories()):
+            unit.memories.write(scope, [Change(None, m) for m in memories])
+        unit.memories.skip_to(scope, archive.numbers.memory)
+        unit.memories.set_heat(scope, dict(archive.heats()))
+        for entries in _chunks(archive.entries()):
+            unit.ledger.restore(scope, entries)
+        rebuild(unit, scope, self.indexing)
+
     def _forget_words(self, unit: Unit, scope: Scope, memory: Memory) -> None:
-        """A message that nothing else rests on goes whole; from another only the span goes (SPEC F6)."""
-        seqs = {e.message for e in memory.evidence}
+        """A message that nothing else rests on goes whole; from another only the span goes (SPEC F6).
+
+        An undo takes evidence from a memory, not what was said: messages that it once rested on go too.
+        """
+        spans = _ever_rested_on(unit, scope, memory)
+        seqs = {e.message for e in spans}
         resting = unit.memories.resting_on(scope, seqs)
         others = {seq: [m for m in memories if m != memory.seq] for seq, memories in resting.items()}
         neighbours = {m.seq: m for m in unit.memories.get(scope, {m for ms in others.values() for m in ms})}
@@ -133,7 +163,7 @@ class Gateway:
             if message.forgotten:
                 continue
             kept = [e for m in others.get(message.seq, ()) for e in neighbours[m].evidence if e.message == message.seq]
-            text = _without(message.text, [e for e in memory.evidence if e.message == message.seq], kept)
+            text = _without(message.text, memory, [e for e in spans if e.message == message.seq], kept)
             if text != message.text:
                 self._replace_words(unit, scope, message, text if kept else "")
 
@@ -166,6 +196,11 @@ class Gateway:
         unit.text.add(scope, Kind.MEMORY, come)
 
 
+def _chunks(items: Iterator[T], size: int = 500) -> Iterator[list[T]]:
+    while some := list(islice(items, size)):
+        yield some
+
+
 def _last_picture(unit: Unit, scope: Scope, seq: int) -> Memory | None:
     if stored := unit.memories.get(scope, [seq]):
         return stored[0]
@@ -173,11 +208,23 @@ def _last_picture(unit: Unit, scope: Scope, seq: int) -> Memory | None:
     return (pictures[-1].after or pictures[-1].before) if pictures else None
 
 
-def _without(text: str, spans: Collection[Evidence], kept: Collection[Evidence]) -> str:
-    """`text` with the characters of the spans blotted out, but for those that a kept span needs too."""
+def _ever_rested_on(unit: Unit, scope: Scope, memory: Memory) -> set[Evidence]:
+    pictures = [c for entry in unit.ledger.about(scope, memory.seq) for c in entry.plan.changes if c.seq == memory.seq]
+    known = [memory, *(m for c in pictures for m in (c.before, c.after) if m is not None)]
+    return {e for m in known for e in m.evidence}
+
+
+def _without(text: str, memory: Memory, spans: Collection[Evidence], kept: Collection[Evidence]) -> str:
+    """`text` with the characters of the spans blotted out. Where a kept span needs them too (从 A 换成 B rests under
+    both), only what the memory itself says goes: its object, or all of it when that is not there word for word."""
     needed = {i for e in kept for i in range(e.start, e.end)}
-    gone = sorted({i for e in spans for i in range(e.start, min(e.end, len(text)))} - needed)
-    characters = list(text)
-    for i in gone:
-        characters[i] = FORGOTTEN
-    return "".join(characters)
+    told = {i for e in spans for i in range(e.start, min(e.end, len(text)))}
+    own = told.intersection(_places(text, memory.triple.object)) if memory.triple else set()
+    gone = told - needed | (own or told)
+    return "".join(FORGOTTEN if i in gone else character for i, character in enumerate(text))
+
+
+def _places(text: str, words: str) -> set[int]:
+    """The places of the characters that say these words, in capitals or not."""
+    found = re.finditer(re.escape(words), text, re.IGNORECASE)
+    return {i for match in found for i in range(match.start(), match.end())}

@@ -37,11 +37,9 @@ def judge_all(
         believed = beliefs.about(observation, antonym)
         judgement = judge(observation, believed, relation)
         judgements.append(judgement)
-        beliefs.note(
-            revise(
-                observation, judgement, believed, beliefs.new_seqs(), occasion.now, _old_text(observation, vocabulary)
-            )
-        )
+        many = relation is not None and not relation.single
+        old_text, seqs = _old_text(observation, vocabulary), beliefs.new_seqs()
+        beliefs.note(revise(observation, judgement, believed, seqs, occasion.now, old_text, many=many))
     return _plan(occasion, beliefs, judgements)
 
 

@@ -78,7 +78,7 @@ def match_texts(
             scope, max(unit.text.indexed_up_to(scope), unit.messages.last_seq(scope) - TAIL), TAIL
         )
         items.update((m.seq, m) for m in tail)
-        hits = [*hits, *_overlay(tail, terms, information, indexing)]
+        hits = [*hits, *overlay([indexing.message(m) for m in tail], terms, information)]
         items.update((m.seq, m) for m in unit.messages.get(scope, [h.seq for h in hits if h.seq not in items]))
     else:
         items.update((m.seq, m) for m in unit.memories.get(scope, [h.seq for h in hits]))
@@ -136,13 +136,12 @@ def _match(
     return Match(item, relevance(hit.score, best, coverage), coverage, words)
 
 
-def _overlay(
-    tail: Sequence[Message], terms: Sequence[tuple[str, float]], information: Sequence[float], indexing: Indexing
+def overlay(
+    documents: Sequence[Document], terms: Sequence[tuple[str, float]], information: Sequence[float]
 ) -> list[Hit]:
-    """BM25 of messages that are not in the index, against the statistics of those that are."""
+    """BM25 of texts that are not in the index, against the statistics of those that are."""
     formula = BM25()
     hits = []
-    documents: list[Document] = [indexing.message(m) for m in tail]
     average = sum(d.length for d in documents) / len(documents) if documents else 1.0
     for document in documents:
         score, matched = 0.0, 0

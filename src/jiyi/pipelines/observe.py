@@ -1,11 +1,10 @@
-"""Messages in: check → (redact) → store → queue, then acknowledge (SPEC C1). Distilling happens afterwards in a job."""
+"""Messages in: check → redact → store → queue, then acknowledge (SPEC C1). Distilling happens afterwards in a job."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,10 +13,11 @@ from jiyi.domain.memory import IncomingMessage, Message, Role, message_handle
 from jiyi.domain.plans import Actor, Verb
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope, check_name
-from jiyi.errors import InputError, InstantWithoutZone, TooLarge
+from jiyi.errors import ConflictingMessage, InputError, InstantWithoutZone, PlanRefused, TooLarge
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.judging import Occasion, judge_all
+from jiyi.pipelines.redacting import Redaction
 from jiyi.ports import Store, Unit
 from jiyi.settings import Limits
 
@@ -26,6 +26,9 @@ INDEX, DISTIL = "index", "distil"
 
 LABELS = ("agent", "app", "run")
 FIELDS = frozenset({"role", "text", "content", "at", "id", "name", "session", "labels", *LABELS})
+
+EARLIEST, LATEST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
+"""A day away from the ends of the calendar, so that what is stored can be shown in every time zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +39,26 @@ class Observed:
     new: int
 
 
-def observe(store: Store, scope: Scope, messages: Sequence[IncomingMessage], now: datetime) -> Observed:
-    """Store checked messages and queue their indexing and distilling, in one transaction. Durable on return.
+def observe(
+    store: Store, scope: Scope, messages: Sequence[IncomingMessage], now: datetime, redaction: Redaction
+) -> Observed:
+    """Redact checked messages, store them and queue their indexing and distilling, in one transaction. Durable on return.
 
     Raises:
         ConflictingMessage: a known id with another text; nothing of the batch is stored.
     """
-    # SPEC C11: redaction belongs here, before anything is stored or acknowledged.
+    # SPEC C11: before an id is made of the text, and before anything is stored or acknowledged.
+    redacted = [redaction.message(raw, store.secret) for raw in messages]
+
+    def add(unit: Unit) -> list[tuple[Message, bool]]:
+        try:
+            return unit.messages.add(scope, redacted)
+        except ConflictingMessage:
+            known = [redaction.as_known(unit, scope, *pair) for pair in zip(messages, redacted, strict=True)]
+            return unit.messages.add(scope, known)
 
     def work(unit: Unit) -> Observed:
-        stored = unit.messages.add(scope, messages)
+        stored = add(unit)
         fresh = [message.seq for message, is_new in stored if is_new]
         if fresh:
             payload = {"first": min(fresh), "last": max(fresh)}
@@ -65,25 +78,38 @@ def distil_messages(
     distiller: Distiller,
     vocabulary: Vocabulary,
     gateway: Gateway,
+    redaction: Redaction,
 ) -> int:
     """The distil job: each user message of the span is distilled, judged and applied as one plan.
 
     Returns:
         How many plans changed memory.
+
+    Raises:
+        PlanRefused: the span is one message, and the gateway will not do what it says.
     """
     applied = 0
     for message in unit.messages.after_seq(scope, first - 1, last - first + 1):
         if message.seq > last or message.role is not Role.USER:
             continue
-        observations = distiller.distil(message, zone=message.at.tzinfo or UTC)
+        read = distiller.distil(redaction.legible(message), zone=message.at.tzinfo or UTC)
+        observations = [o for o in read if redaction.tells(o)]
         if not observations:
             continue
         occasion = Occasion(
             Verb.DISTIL, Actor("rules", "job"), now, f"said in {message_handle(message.seq)}, session {message.session}"
         )
         plan = judge_all(unit, scope, observations, vocabulary, occasion)
-        if plan.changes or any(j.verdict is Verdict.REFUSE for j in plan.judgements):
+        if not plan.changes and all(j.verdict is not Verdict.REFUSE for j in plan.judgements):
+            continue
+        try:
             gateway.apply(unit, scope, plan)
+        except PlanRefused:
+            if first == last:
+                raise
+            # SPEC W1: it fails in a job of its own, a dead letter that says why, and holds back nothing said beside it.
+            unit.jobs.put(scope, DISTIL, {"first": message.seq, "last": message.seq}, now)
+        else:
             applied += bool(plan.changes)
     return applied
 
@@ -97,12 +123,11 @@ def check_messages(
     session: str | None,
     now: datetime,
     limits: Limits,
-    secret: bytes,
 ) -> list[IncomingMessage]:
-    """Checked messages, in the given order, each with an instant and an id.
+    """Checked messages, in the given order, each with an instant; as given, so they may hold secrets and no id.
 
-    A message without `at` is said now; one without `id` gets a hash of (session, role, at, text) keyed with
-    the database's secret, so that the same file imported twice changes nothing.
+    A message without `at` is said now; `observe` gives one without `id` a hash of (session, role, at, text), so that the
+    same file imported twice changes nothing.
 
     Raises:
         InputError: what is wrong, and in which message of the batch.
@@ -116,8 +141,8 @@ def check_messages(
         try:
             # A microsecond apart, so that turns without an instant keep their order.
             instant = now + timedelta(microseconds=len(checked))
-            parts = [item] if isinstance(item, IncomingMessage) else _read(item, session, instant)
-            checked.extend(_finish(part, limits, secret) for part in parts)
+            given = _fields(item) if isinstance(item, IncomingMessage) else item
+            checked.extend(_finish(part, limits) for part in _read(given, session, instant))
         except InputError as error:
             if len(raw) == 1:
                 raise
@@ -156,6 +181,11 @@ def instant(value: object) -> datetime:
     return value
 
 
+def _fields(message: IncomingMessage) -> dict[str, Any]:
+    """A message that a host has put together itself is checked like any other."""
+    return {f.name: getattr(message, f.name) for f in fields(message)} | {"id": message.id or None}
+
+
 def _read(item: object, session: str | None, now: datetime) -> Iterator[IncomingMessage]:
     """One given message as one or more of ours: tool calls and results become turns of role `tool`."""
     if not isinstance(item, Mapping):
@@ -172,7 +202,7 @@ def _read(item: object, session: str | None, now: datetime) -> Iterator[Incoming
         session=check_name("session", item.get("session") or session or "default"),
         role=role,
         text="",
-        at=now if item.get("at") is None else instant(item["at"]),
+        at=now if item.get("at") is None else _said_at(item["at"]),
         name=None if name is None else check_name("name", name),
         labels=_labels(item),
     )
@@ -185,6 +215,13 @@ def _read(item: object, session: str | None, now: datetime) -> Iterator[Incoming
         raise InputError("a message needs text: a string, or a list of content parts")
 
 
+def _said_at(value: object) -> datetime:
+    at = instant(value)
+    if not EARLIEST <= at <= LATEST:
+        raise InputError(f"{value!s} lies so near an end of the calendar that some time zones have no date for it")
+    return at
+
+
 def _parts(base: IncomingMessage, content: Sequence[object]) -> Iterator[IncomingMessage]:
     words: list[str] = []
     tools: list[str] = []
@@ -195,13 +232,20 @@ def _parts(base: IncomingMessage, content: Sequence[object]) -> Iterator[Incomin
             words.append(part["text"])
         elif isinstance(part, Mapping) and "type" in part:
             if "tool" in str(part["type"]) or "function" in str(part["type"]):
-                tools.append(json.dumps(dict(part), ensure_ascii=False, sort_keys=True, default=str))
+                tools.append(_as_json(part))
         else:
             raise InputError("a content part must be text or a mapping with a type")
     if words or not tools:
         yield replace(base, text="\n".join(words))
     for number, text in enumerate(tools, 1):
         yield replace(base, id=f"{base.id}#tool{number}" if base.id else "", role=Role.TOOL, text=text)
+
+
+def _as_json(part: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(part), ensure_ascii=False, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"a content part cannot be written as JSON: {error}") from error
 
 
 def _labels(item: Mapping[str, Any]) -> dict[str, str]:
@@ -212,15 +256,10 @@ def _labels(item: Mapping[str, Any]) -> dict[str, str]:
     return {check_name("label", k): check_name(f"label {k}", v) for k, v in named.items()}
 
 
-def _finish(message: IncomingMessage, limits: Limits, secret: bytes) -> IncomingMessage:
+def _finish(message: IncomingMessage, limits: Limits) -> IncomingMessage:
     if len(message.text) > limits.text_chars:
         raise TooLarge("the text of the message", len(message.text), limits.text_chars)
     text = clean_text(message.text)
     if not text.strip():
         raise InputError("the text of the message is empty: leave such turns out")
-    return replace(message, text=text, id=message.id or _hash_id(message, text, secret))
-
-
-def _hash_id(message: IncomingMessage, text: str, secret: bytes) -> str:
-    parts = (message.session, message.role.value, message.at.isoformat(), text)
-    return "auto-" + hashlib.blake2b("\x1f".join(parts).encode(), key=secret, digest_size=16).hexdigest()
+    return replace(message, text=text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,8 +10,10 @@ from datetime import datetime
 
 from jiyi.domain.heat import HeatPolicy, visited
 from jiyi.domain.scope import Scope
-from jiyi.errors import StoreClosed
+from jiyi.errors import StoreClosed, StoreError
 from jiyi.ports import Store, Unit
+
+log = logging.getLogger("jiyi.reads")
 
 
 class ReadCounts:
@@ -33,18 +35,40 @@ class ReadCounts:
                 self._pending += 1
             full = self._pending >= self._flush_after
         if full:
-            self.flush()
+            self._try_to_flush()
 
     def flush(self) -> None:
+        """Write what has gathered. Raises: StoreError, and then it is kept for the next time."""
         with self._lock:
             counts, self._counts, self._pending = self._counts, defaultdict(dict), 0
-        if counts:
+        if not counts:
+            return
+        try:
             self._store.write(lambda unit: self._add(unit, counts))
+        except StoreError:
+            self._put_back(counts)
+            raise
 
     def close(self) -> None:
-        """Write what has gathered, unless the store is closed already."""
-        with contextlib.suppress(StoreClosed):
+        """Write what has gathered, if the store still takes it."""
+        self._try_to_flush()
+
+    def _try_to_flush(self) -> None:
+        """Statistics are never worth failing a read, or leaving a store open, for."""
+        try:
             self.flush()
+        except StoreClosed:
+            return
+        except StoreError as error:
+            log.warning("reads could not be counted, they will be with the next ones: %s", error)
+
+    def _put_back(self, counts: dict[Scope, dict[int, tuple[int, datetime]]]) -> None:
+        with self._lock:
+            for scope, reads in counts.items():
+                later = self._counts[scope]
+                for seq, (times, at) in reads.items():
+                    more, last = later.get(seq, (0, at))
+                    later[seq] = (times + more, max(at, last))
 
     def _add(self, unit: Unit, counts: dict[Scope, dict[int, tuple[int, datetime]]]) -> None:
         for scope, reads in counts.items():

@@ -125,7 +125,7 @@ class Recall:
             raise InputError(f"limit = {limit}: ask for 1 item or more")
         question = read_question(query, self.indexing.segmenter)
         dropped: list[tuple[str, str]] = []
-        facts = self._facts(unit, scope, question, now, filters)
+        facts = self._facts(unit, scope, question, now, filters, dropped)
         found, relaxed = self._matches(unit, scope, question, now, limit, filters, dropped)
         items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
         items = self._fold_evidence(unit, scope, items, filters, dropped)[:limit]
@@ -136,12 +136,22 @@ class Recall:
 
     # -------------------------------------------------------------- channels
 
-    def _facts(self, unit: Unit, scope: Scope, question: Question, now: datetime, filters: Filters) -> list[Item]:
+    def _facts(
+        self,
+        unit: Unit,
+        scope: Scope,
+        question: Question,
+        now: datetime,
+        filters: Filters,
+        dropped: list[tuple[str, str]],
+    ) -> list[Item]:
         if not filters.kinds & {"fact", "memory"} or filters.labels:
             return []
         items = []
         for memory, name in self.facts.facts(unit, scope, question.text):
-            if filters.takes_memory(memory):
+            if memory.over(now):
+                dropped.append((memory.id, _over(memory)))
+            elif filters.takes_memory(memory):
                 score = 1.0 + rescore(
                     0.0, now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance
                 )
@@ -206,6 +216,9 @@ class Recall:
             until = memory.valid_to.date().isoformat() if memory.valid_to else "it was forgotten"
             dropped.append((memory.id, f"no longer believed since {until}"))
             return None
+        if memory.over(now):
+            dropped.append((memory.id, _over(memory)))
+            return None
         if filters.labels or not filters.takes_memory(memory):
             return None
         score = rescore(
@@ -248,10 +261,15 @@ class Recall:
             if told := [seq for seq in memories if seq in shown]:
                 dropped.append((item.id, f"is the evidence of {memory_id(told[0])}"))
             elif memories and not live.intersection(memories):
-                dropped.append((item.id, f"rests on {memory_id(memories[0])}, which is no longer believed"))
+                dropped.append((item.id, f"rests on {memory_id(memories[0])}, which is not believed"))
             else:
                 kept.append(item)
         return kept
+
+
+def _over(memory: Memory) -> str:
+    assert memory.valid_to is not None
+    return f"was over on {memory.valid_to.date().isoformat()}"
 
 
 def check_query(query: object, limit: int) -> None:

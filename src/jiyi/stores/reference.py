@@ -9,129 +9,32 @@ from __future__ import annotations
 
 import json
 import math
-import secrets
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from itertools import pairwise
+from typing import Any, TypeVar
 
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import IncomingMessage, Memory, Message, Status
+from jiyi.domain.memory import NO_LABELS, IncomingMessage, Memory, Message, Status
 from jiyi.domain.plans import Change, LedgerEntry, Plan
 from jiyi.domain.scope import Scope
-from jiyi.errors import ConflictingMessage, StoreClosed, StoreError
+from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
 from jiyi.ports import BM25, Check, DeadJob, Document, Hit, Job, JobCounts, Kind, SessionInfo, Store, StoreInfo, Unit
+from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
 
 T = TypeVar("T")
 
 _STANDARD = BM25()
 
 
-# ---------------------------------------------------------------------------------- what is stored
-
-
-@dataclass(slots=True)
-class ScopeState:
-    """Everything of one scope. All values are frozen, so copying the dicts copies it all."""
-
-    messages: dict[int, Message] = field(default_factory=dict)
-    memories: dict[int, Memory] = field(default_factory=dict)
-    last_memory: int = 0
-    heats: dict[int, Heat] = field(default_factory=dict)
-    documents: dict[tuple[Kind, int], Document] = field(default_factory=dict)
-    indexed_up_to: int = 0
-    ledger: dict[int, LedgerEntry] = field(default_factory=dict)
-
-    def copy(self) -> Self:
-        return replace(self, **_copied_dicts(self))
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedJob:
-    """`turn` orders the queue: a revived job goes to its end and keeps its id. `lease_until` means running."""
-
-    id: int
-    turn: int
-    scope: Scope
-    kind: str
-    payload: str
-    attempt: int
-    queued_at: datetime
-    due_at: datetime
-    lease_until: datetime | None = None
-
-    def running(self, now: datetime) -> bool:
-        return self.lease_until is not None and now < self.lease_until
-
-
-@dataclass(slots=True)
-class State:
-    """Everything of one database."""
-
-    scopes: dict[Scope, ScopeState] = field(default_factory=dict)
-    jobs: dict[int, QueuedJob] = field(default_factory=dict)
-    dead: dict[int, tuple[QueuedJob, DeadJob]] = field(default_factory=dict)
-    last_job: int = 0
-    last_turn: int = 0
-    meta: dict[str, str] = field(default_factory=dict)
-
-    def copy(self) -> Self:
-        scopes = {scope: state.copy() for scope, state in self.scopes.items()}
-        return replace(self, **{**_copied_dicts(self), "scopes": scopes})
-
-
-def _copied_dicts(state: ScopeState | State) -> dict[str, Any]:
-    values = {f.name: getattr(state, f.name) for f in fields(state)}
-    return {name: dict(value) for name, value in values.items() if isinstance(value, dict)}
-
-
-@dataclass(slots=True)
-class ReferenceData:
-    """What outlives a handle: give it to `open_reference` again, as one would a file. Backups go in `backups`."""
-
-    state: State = field(default_factory=State)
-    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    backups: dict[str, ReferenceData] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    writer: int | None = None
-
-
 # ---------------------------------------------------------------------------------- a unit of work
 
 
-class _Access:
-    """The way of one unit to the state, while the unit lasts."""
-
-    def __init__(self, state: State, *, writable: bool) -> None:
-        self._state = state
-        self._writable = writable
-        self._is_over = False
-
-    def end(self) -> None:
-        """A unit kept beyond its time must neither read on nor change what is committed."""
-        self._is_over = True
-
-    def __getitem__(self, scope: Scope) -> ScopeState:
-        return self.all().scopes.get(scope) or ScopeState()
-
-    def change(self, scope: Scope) -> ScopeState:
-        return self.change_all().scopes.setdefault(scope, ScopeState())
-
-    def all(self) -> State:
-        if self._is_over:
-            raise StoreError("this unit of work is over: read inside store.read(), change inside store.write(...)")
-        return self._state
-
-    def change_all(self) -> State:
-        if not self._writable:
-            raise StoreError("this unit is for reading only: change the store inside store.write(...)")
-        return self.all()
-
-
 class _Unit:
-    def __init__(self, access: _Access, bm25: BM25) -> None:
+    def __init__(self, access: Access, bm25: BM25) -> None:
         self._access = access
         self.messages = _Messages(access)
         self.memories = _Memories(access)
@@ -144,7 +47,7 @@ class _Unit:
 
 
 class _Messages:
-    def __init__(self, access: _Access) -> None:
+    def __init__(self, access: Access) -> None:
         self._access = access
 
     def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
@@ -214,7 +117,16 @@ class _Messages:
     def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
         messages = self._access.change(scope).messages
         if seq in messages:
-            messages[seq] = replace(messages[seq], text=text, forgotten=forgotten, altered=True)
+            message = replace(messages[seq], text=text, forgotten=forgotten, altered=True)
+            messages[seq] = replace(message, name=None, labels=NO_LABELS) if forgotten else message
+
+    def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
+        numbers = [self.last_seq(scope), *(m.seq for m in messages)]
+        ids = {m.id for m in self._access[scope].messages.values()}
+        new_ids = {m.id for m in messages}
+        if any(a >= b for a, b in pairwise(numbers)) or ids & new_ids or len(new_ids) < len(messages):
+            raise InputError("these messages cannot be restored: a number or an id is taken")
+        self._access.change(scope).messages.update({m.seq: m for m in messages})
 
     def _readable(self, scope: Scope) -> list[Message]:
         """By number; tombstones left out."""
@@ -235,7 +147,7 @@ def _numbered(message: IncomingMessage, seq: int) -> Message:
 
 
 class _Memories:
-    def __init__(self, access: _Access) -> None:
+    def __init__(self, access: Access) -> None:
         self._access = access
 
     def get(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
@@ -266,6 +178,11 @@ class _Memories:
             if (status is None or m.status is status) and (not categories or m.category in categories)
         ][:limit]
 
+    def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
+        found = self.listing(scope, categories=categories) if categories else []
+        found.sort(key=lambda m: (m.importance, m.affirmed_at, m.seq), reverse=True)
+        return found[: max(limit, 0)]
+
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         return [m for m in reversed(self.listing(scope)) if any(n in m.text for n in needles)][:limit]
 
@@ -280,6 +197,13 @@ class _Memories:
         state = self._access.change(scope)
         state.last_memory += 1
         return state.last_memory
+
+    def last_seq(self, scope: Scope) -> int:
+        return self._access[scope].last_memory
+
+    def skip_to(self, scope: Scope, seq: int) -> None:
+        state = self._access.change(scope)
+        state.last_memory = max(state.last_memory, seq)
 
     def write(self, scope: Scope, changes: Sequence[Change]) -> None:
         state = self._access.change(scope)
@@ -314,7 +238,7 @@ def _newest(memories: Iterator[Memory]) -> list[Memory]:
 class _TextIndex:
     """A document without terms can never be found: it is not counted either."""
 
-    def __init__(self, access: _Access, bm25: BM25) -> None:
+    def __init__(self, access: Access, bm25: BM25) -> None:
         self._access = access
         self._bm25 = bm25
 
@@ -368,7 +292,7 @@ class _TextIndex:
 
 
 class _Ledger:
-    def __init__(self, access: _Access) -> None:
+    def __init__(self, access: Access) -> None:
         self._access = access
 
     def append(self, scope: Scope, plan: Plan) -> LedgerEntry:
@@ -376,6 +300,12 @@ class _Ledger:
         entry = LedgerEntry(len(ledger) + 1, plan)
         ledger[entry.seq] = entry
         return entry
+
+    def restore(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
+        first = self.last_seq(scope) + 1
+        if [e.seq for e in entries] != list(range(first, first + len(entries))):
+            raise InputError(f"these plans cannot be restored: they do not go on with number {first}")
+        self._access.change(scope).ledger.update({e.seq: e for e in entries})
 
     def get(self, scope: Scope, seq: int) -> LedgerEntry | None:
         return self._access[scope].ledger.get(seq)
@@ -399,7 +329,7 @@ class _Ledger:
 
 
 class _Jobs:
-    def __init__(self, access: _Access) -> None:
+    def __init__(self, access: Access) -> None:
         self._access = access
 
     def put(self, scope: Scope, kind: str, payload: Mapping[str, Any], now: datetime) -> int:
@@ -416,7 +346,8 @@ class _Jobs:
         seen: set[Scope] = set()
         for job in sorted(jobs.values(), key=lambda j: j.turn):
             # Only the first job of a scope may run: one that waits for its retry holds back those behind it.
-            if job.scope not in seen and not job.running(now) and job.due_at <= now:
+            due = job.due_at <= now or job.attempt == 0
+            if job.scope not in seen and not job.running(now) and due:
                 jobs[job.id] = job = replace(job, attempt=job.attempt + 1, lease_until=lease_until)
                 return Job(job.id, job.scope, job.kind, json.loads(job.payload), job.attempt, job.queued_at)
             seen.add(job.scope)
@@ -481,7 +412,7 @@ class ReferenceStore(Store):
     @contextmanager
     def read(self) -> Iterator[Unit]:
         self._check_open()
-        access = _Access(self.data.state, writable=False)
+        access = Access(self.data.state, writable=False)
         try:
             yield _Unit(access, self._bm25)
         finally:
@@ -489,7 +420,7 @@ class ReferenceStore(Store):
 
     def write(self, work: Callable[[Unit], T]) -> T:
         def in_unit(state: State) -> T:
-            access = _Access(state, writable=True)
+            access = Access(state, writable=True)
             try:
                 return work(_Unit(access, self._bm25))
             finally:
@@ -530,7 +461,7 @@ class ReferenceStore(Store):
     def check(self, terms_of: Callable[[Kind, Memory | Message], Document]) -> Iterator[Check]:
         self._check_open()
         state = self.data.state
-        unit = _Unit(_Access(state, writable=False), self._bm25)
+        unit = _Unit(Access(state, writable=False), self._bm25)
         for scope, held in state.scopes.items():
             yield _index_check(unit, held, scope, terms_of)
 
@@ -554,9 +485,9 @@ class ReferenceStore(Store):
 def _index_check(
     unit: Unit, state: ScopeState, scope: Scope, terms_of: Callable[[Kind, Memory | Message], Document]
 ) -> Check:
-    """The index must hold exactly the live memories and the readable messages up to the mark."""
+    """The index must hold exactly the memories, of any status, and the readable messages up to the mark."""
     expected: dict[tuple[Kind, int], Document] = {}
-    for memory in unit.memories.listing(scope):
+    for memory in unit.memories.listing(scope, status=None):
         expected[Kind.MEMORY, memory.seq] = terms_of(Kind.MEMORY, memory)
     for message in unit.messages.after_seq(scope, 0, state.indexed_up_to):
         if message.seq <= state.indexed_up_to:

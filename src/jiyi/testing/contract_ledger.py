@@ -12,6 +12,7 @@ from jiyi.domain.belief import Judgement, Verdict
 from jiyi.domain.memory import Memory
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb, replay
 from jiyi.domain.scope import Scope
+from jiyi.errors import InputError
 from jiyi.ports import Store, Unit
 from jiyi.testing.contract_base import (
     ME,
@@ -184,6 +185,29 @@ class LedgerContract(Contract):
         append(store, plan(*added(memory(1))), plan(*added(memory(1))))
         erase(store, 1)
         assert append(store, plan(*added(memory(2))))[0].seq == 3
+
+    # ------------------------------------------------------------------ restore
+
+    @given(st.data())
+    @shared_store
+    def test_restored_entries_are_as_they_were(self, store: Store, data: st.DataObject) -> None:
+        scope, entries = fresh_scope(), list[LedgerEntry]()
+        for number in range(1, 4):
+            entries.append(LedgerEntry(number, data.draw(plans(replay(entries))), data.draw(st.booleans())))
+        store.write(lambda unit: unit.ledger.restore(scope, entries[:1]))
+        store.write(lambda unit: unit.ledger.restore(scope, entries[1:]))
+        with store.read() as unit:
+            assert unit.ledger.entries(scope) == entries
+            assert unit.ledger.last_seq(scope) == 3
+        assert append(store, plan(), scope=scope)[0].seq == 4
+
+    @pytest.mark.parametrize("numbers", [[1], [3], [2, 4], [2, 2], [3, 2]], ids=str)
+    def test_entries_follow_on_without_a_gap(self, store: Store, numbers: list[int]) -> None:
+        append(store, plan())
+        with pytest.raises(InputError, match="number 2"):
+            store.write(lambda unit: unit.ledger.restore(ME, [LedgerEntry(n, plan()) for n in numbers]))
+        with store.read() as unit:
+            assert unit.ledger.entries(ME) == [LedgerEntry(1, plan())]
 
     # ------------------------------------------------------------------ scopes
 

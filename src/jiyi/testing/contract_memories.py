@@ -133,6 +133,19 @@ class MemoriesContract(Contract):
         put_memories(store, ME, memory(7))
         assert store.write(lambda unit: unit.memories.next_seq(ME)) == 8
 
+    def test_the_last_number_is_told_and_numbers_can_be_skipped(self, store: Store) -> None:
+        with store.read() as unit:
+            assert unit.memories.last_seq(ME) == 0
+        for skipped, last in ((0, 0), (5, 5), (3, 5)):
+            store.write(lambda unit, seq=skipped: unit.memories.skip_to(ME, seq))  # type: ignore[misc]
+            with store.read() as unit:
+                assert unit.memories.last_seq(ME) == last
+        put_memories(store, ME, memory(7))
+        change(store, Change(memory(7), None))
+        with store.read() as unit:
+            assert (unit.memories.last_seq(ME), unit.memories.last_seq(OTHERS[0])) == (7, 0)
+        assert store.write(lambda unit: unit.memories.next_seq(ME)) == 8
+
     @pytest.mark.parametrize("other", OTHERS, ids=str)
     def test_every_scope_counts_for_itself(self, store: Store, other: Scope) -> None:
         assert store.write(lambda unit: [unit.memories.next_seq(s) for s in (ME, other, ME, other)]) == [1, 1, 2, 2]
@@ -230,6 +243,21 @@ class MemoriesContract(Contract):
             assert seqs(unit.memories.of_relations(ME, ["LIKES"])) == newest
             assert seqs(unit.memories.of_keys(ME, [memory(1, triple=TEA).key])) == newest
             assert len(unit.memories.of_relations(ME, ["LIKES"], limit=100)) == 70
+
+    def test_foremost_are_the_important_then_the_fresh(self, store: Store) -> None:
+        learn = [
+            memory(1, importance=3, affirmed_at=later(5)), memory(2, importance=5, affirmed_at=later(1)),
+            memory(3, importance=3, affirmed_at=later(9)), memory(4, importance=3, affirmed_at=later(9)),
+            memory(5, importance=5, category=Category.RULE), memory(6, importance=5, **over()),
+        ]  # fmt: skip
+        put_memories(store, ME, *learn)
+        with store.read() as unit:
+            foremost = unit.memories.foremost
+            categories = [c for c in Category if c is not Category.RULE]
+            assert seqs(foremost(ME, categories, 9)) == [2, 4, 3, 1]
+            assert seqs(foremost(ME, categories, 2)) == [2, 4]
+            assert seqs(foremost(ME, [Category.RULE], 9)) == [5]
+            assert foremost(ME, [], 9) == foremost(ME, categories, 0) == []
 
     def test_listing_filters(self, store: Store) -> None:
         put_memories(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jiyi.domain.memory import IncomingMessage, Message, Role
 from jiyi.domain.scope import Scope
-from jiyi.errors import ConflictingMessage
+from jiyi.errors import ConflictingMessage, InputError
 from jiyi.ports import SessionInfo, Store, Unit
 from jiyi.testing.contract_base import (
     ME,
@@ -322,6 +322,47 @@ class MessagesContract(Contract):
         put_messages(store, ME, message("a"))
         with store.read() as unit:
             self._nothing(unit, other)
+
+    # ------------------------------------------------------------------ restore
+
+    @given(st.lists(incoming_messages(), max_size=5, unique_by=lambda m: m.id), st.data())
+    @shared_store
+    def test_restored_messages_are_as_they_were(
+        self, store: Store, batch: list[IncomingMessage], data: st.DataObject
+    ) -> None:
+        numbers = sorted(data.draw(st.sets(st.integers(1, 99), min_size=len(batch), max_size=len(batch))))
+        states = st.sampled_from([(False, False), (False, True), (True, True)])
+        messages = []
+        for number, incoming in zip(numbers, batch, strict=True):
+            forgotten, altered = data.draw(states)
+            messages.append(replace(stored(number, incoming), forgotten=forgotten, altered=altered))
+        scope = fresh_scope()
+        store.write(lambda unit: unit.messages.restore(scope, messages))
+        with store.read() as unit:
+            found = unit.messages.get(scope, range(1, 100))
+            assert found == messages
+            assert [m.at.utcoffset() for m in found] == [m.at.utcoffset() for m in messages]
+            assert unit.messages.after_seq(scope, 0, 99) == [m for m in messages if not m.forgotten]
+            assert unit.messages.last_seq(scope) == max(numbers, default=0)
+        new = message("x" * 201)
+        assert put_messages(store, scope, new) == [max(numbers, default=0) + 1]
+
+    @pytest.mark.parametrize(
+        "given_",
+        [
+            [stored(1, message("new"))],  # that number is taken
+            [stored(4, message("new")), stored(4, message("newer"))],
+            [stored(5, message("new")), stored(4, message("newer"))],
+            [stored(4, message("a"))],  # that id is taken
+            [stored(4, message("new")), stored(5, message("new"))],
+        ],
+    )
+    def test_a_number_or_an_id_is_not_restored_twice(self, store: Store, given_: list[Message]) -> None:
+        put_messages(store, ME, message("a"), message("b"))
+        with pytest.raises(InputError):
+            store.write(lambda unit: unit.messages.restore(ME, given_))
+        with store.read() as unit:
+            assert unit.messages.get(ME, range(9)) == [stored(1, message("a")), stored(2, message("b"))]
 
     @pytest.mark.parametrize("other", OTHERS, ids=str)
     def test_scopes_with_the_same_numbers_and_ids_stay_apart(self, store: Store, other: Scope) -> None:

@@ -19,6 +19,7 @@ MAX_SEQ = (1 << SEQ_BITS) - 1
 """Numbers of one kind that a scope can have: 16.7 million. Keys stay below 2^53, safe in JSON."""
 
 MAX_KNOWN_OWNERS = 100_000
+MAX_LIMIT = 1 << 32
 
 Row = tuple[Any, ...]
 Arguments = Sequence[Any] | Mapping[str, Any]
@@ -222,6 +223,11 @@ def key_list(owner: int, seqs: Collection[int]) -> str:
     """The keys of those numbers that an owner can have, for `IN (SELECT value FROM json_each(?))`."""
     base = owner << SEQ_BITS
     return json.dumps([base | seq for seq in set(seqs) if 1 <= seq <= MAX_SEQ])
+
+
+def at_most(limit: int) -> int:
+    """A limit as SQLite takes it: a negative one would mean all rows, one above 2^63 is no number to it."""
+    return min(max(limit, 0), MAX_LIMIT)
 
 
 def marks(count: int) -> str:

@@ -72,7 +72,9 @@ def purge(connection: sqlite3.Connection, patience: float = CHECKPOINT_SECONDS) 
         if not blocked:
             return
         if time.monotonic() > give_up:
-            raise StoreBusy("a reader still sees what was erased: end long reads and backups, then purge again")
+            raise StoreBusy(
+                "a reader still sees what was erased: end long reads and backups, then run `jiyi doctor --fix`"
+            )
         time.sleep(0.05)
 
 

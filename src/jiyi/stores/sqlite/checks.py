@@ -35,7 +35,9 @@ def check(path: Path, make_unit: Callable[[Access], SqliteUnit], writer: Writer,
         connection.execute("BEGIN")
         access = Access(connection, {}, writable=False)
         unit = make_unit(access)
-        yield _file(access)
+        yield (file := _file(access))
+        if not file.ok:
+            return  # what a damaged file says of itself means nothing
         yield _schema(connection)
         yield _foreign_keys(access)
         yield _numbers(access)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from jiyi.domain.encoding import instant, micros, optional_instant, to_json
 from jiyi.domain.scope import Scope
 from jiyi.ports import DeadJob, Job, JobCounts, Jobs
-from jiyi.stores.encoding import instant, micros, optional_instant, to_json
-from jiyi.stores.sqlite.access import Access
+from jiyi.stores.sqlite.access import Access, at_most
 
 
 class SqliteJobs(Jobs):
@@ -42,7 +42,8 @@ class SqliteJobs(Jobs):
     def claim(self, now: datetime, lease_until: datetime) -> Job | None:
         sql = """
             UPDATE job SET state = 'running', attempt = attempt + 1, due_at = :lease
-            WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND due_at <= :now ORDER BY turn LIMIT 1)
+            WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND (due_at <= :now OR attempt = 0)
+                        ORDER BY turn LIMIT 1)
             RETURNING id, owner, kind, payload, attempt, queued_at
         """
         found = self._access.change_returning(sql, {"now": micros(now), "lease": micros(lease_until)})
@@ -90,7 +91,7 @@ class SqliteJobs(Jobs):
         """
         return [
             DeadJob(job_id, self._scope(owner), kind, attempts, error or "", instant(died_at))
-            for job_id, owner, kind, attempts, error, died_at in self._access.rows(sql, (max(limit, 0),))
+            for job_id, owner, kind, attempts, error, died_at in self._access.rows(sql, (at_most(limit),))
         ]
 
     def revive(self, job_id: int, now: datetime) -> bool:

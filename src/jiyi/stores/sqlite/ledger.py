@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from jiyi.domain.encoding import instant, micros
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.errors import InputError
 from jiyi.ports import Ledger
-from jiyi.stores.encoding import (
-    instant,
-    judgements_from_json,
-    judgements_to_json,
-    memory_from_json,
-    memory_to_json,
-    micros,
-)
-from jiyi.stores.sqlite.access import MAX_SEQ, Access, first_key, key_list, last_key, row_key, seq_of
+from jiyi.stores.encoding import damage, judgements_from_json, judgements_to_json, memory_from_json, memory_to_json
+from jiyi.stores.sqlite.access import MAX_SEQ, Access, Row, at_most, first_key, key_list, last_key, row_key, seq_of
 
 _SELECT = """
     SELECT key, at, verb, actor, surface, undoes, forgotten, reason, judgements
@@ -31,22 +26,37 @@ class SqliteLedger(Ledger):
     def append(self, scope: Scope, plan: Plan) -> LedgerEntry:
         owner = self._access.make_owner(scope)
         seq = self._access.take(owner, "plan")
-        key = row_key(owner, seq)
+        entry = LedgerEntry(seq, plan)
+        self._insert(owner, entry)
+        return entry
+
+    def restore(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
+        owner = self._access.make_owner(scope)
+        first = self.last_seq(scope) + 1
+        if [e.seq for e in entries] != list(range(first, first + len(entries))):
+            raise InputError(f"these plans cannot be restored: they do not go on with number {first}")
+        if entries:
+            self._access.take(owner, "plan", len(entries))
+        for entry in entries:
+            self._insert(owner, entry)
+
+    def _insert(self, owner: int, entry: LedgerEntry) -> None:
+        key, plan = row_key(owner, entry.seq), entry.plan
         self._access.change(
-            "INSERT INTO ledger (key, at, verb, actor, surface, undoes) VALUES (?, ?, ?, ?, ?, ?)",
-            (key, micros(plan.at), plan.verb.value, plan.actor.who, plan.actor.surface, plan.undoes),
+            "INSERT INTO ledger (key, at, verb, actor, surface, undoes, forgotten) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (key, micros(plan.at), plan.verb.value, plan.actor.who, plan.actor.surface, plan.undoes, entry.forgotten),
         )
-        self._access.change(
-            "INSERT INTO ledger_words (plan, reason, judgements) VALUES (?, ?, ?)",
-            (key, plan.reason, judgements_to_json(plan.judgements)),
-        )
+        if plan.reason or plan.judgements or not entry.forgotten:  # Forgetting took the words with it.
+            self._access.change(
+                "INSERT INTO ledger_words (plan, reason, judgements) VALUES (?, ?, ?)",
+                (key, plan.reason, judgements_to_json(plan.judgements)),
+            )
         rows = [
             (key, position, row_key(owner, c.seq), memory_to_json(c.before), memory_to_json(c.after))
             for position, c in enumerate(plan.changes)
         ]
         sql = "INSERT INTO ledger_change (plan, position, memory, before, after) VALUES (?, ?, ?, ?, ?)"
         self._access.change_many(sql, rows)
-        return LedgerEntry(seq, plan)
 
     def get(self, scope: Scope, seq: int) -> LedgerEntry | None:
         owner = self._access.owner(scope)
@@ -61,7 +71,7 @@ class SqliteLedger(Ledger):
             return []
         start = first_key(owner) + min(max(after, 0), MAX_SEQ)
         sql = f"{_SELECT} WHERE key > ? AND key <= ? ORDER BY key LIMIT ?"
-        return self._read(sql, (start, last_key(owner), -1 if limit is None else max(limit, 0)))
+        return self._read(sql, (start, last_key(owner), -1 if limit is None else at_most(limit)))
 
     def last_seq(self, scope: Scope) -> int:
         owner = self._access.owner(scope)
@@ -86,23 +96,8 @@ class SqliteLedger(Ledger):
             WHERE plan IN (SELECT value FROM json_each(?)) ORDER BY plan, position
         """
         for plan, before, after in self._access.rows(sql, (keys,)):
-            pictures.setdefault(plan, []).append(Change(memory_from_json(before), memory_from_json(after)))
-        return [
-            LedgerEntry(
-                seq_of(key),
-                Plan(
-                    Verb(verb),
-                    Actor(actor, surface),
-                    instant(at),
-                    reason or "",
-                    tuple(pictures.get(key, ())),
-                    judgements_from_json(judgements) if judgements else (),
-                    undoes,
-                ),
-                bool(forgotten),
-            )
-            for key, at, verb, actor, surface, undoes, forgotten, reason, judgements in rows
-        ]
+            pictures.setdefault(plan, []).append(_change(before, after))
+        return [_entry(row, tuple(pictures.get(row[0], ()))) for row in rows]
 
     def erase(self, scope: Scope, memories: Collection[int]) -> None:
         self._access.check_writable()
@@ -114,3 +109,16 @@ class SqliteLedger(Ledger):
         self._access.change(f"UPDATE ledger SET forgotten = 1 WHERE key IN ({held})", (keys,))
         self._access.change(f"DELETE FROM ledger_words WHERE plan IN ({held})", (keys,))
         self._access.change("DELETE FROM ledger_change WHERE memory IN (SELECT value FROM json_each(?))", (keys,))
+
+
+@damage
+def _entry(row: Row, changes: tuple[Change, ...]) -> LedgerEntry:
+    key, at, verb, actor, surface, undoes, forgotten, reason, judgements = row
+    told = judgements_from_json(judgements) if judgements else ()
+    plan = Plan(Verb(verb), Actor(actor, surface), instant(at), reason or "", changes, told, undoes)
+    return LedgerEntry(seq_of(key), plan, bool(forgotten))
+
+
+@damage
+def _change(before: str | None, after: str | None) -> Change:
+    return Change(memory_from_json(before), memory_from_json(after))

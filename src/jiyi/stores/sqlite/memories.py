@@ -6,13 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from jiyi.domain.heat import Heat
-from jiyi.domain.memory import Evidence, Memory, Status, Triple
-from jiyi.domain.plans import Change
-from jiyi.domain.scope import Scope
-from jiyi.errors import InputError
-from jiyi.ports import Memories
-from jiyi.stores.encoding import (
+from jiyi.domain.encoding import (
     CATEGORIES,
     LANGUAGES,
     SOURCES,
@@ -23,7 +17,25 @@ from jiyi.stores.encoding import (
     optional_micros,
     to_json,
 )
-from jiyi.stores.sqlite.access import MAX_SEQ, Access, Row, first_key, key_list, last_key, marks, row_key, seq_of
+from jiyi.domain.heat import Heat
+from jiyi.domain.memory import Evidence, Memory, Status, Triple
+from jiyi.domain.plans import Change
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError
+from jiyi.ports import Memories
+from jiyi.stores.encoding import damage
+from jiyi.stores.sqlite.access import (
+    MAX_SEQ,
+    Access,
+    Row,
+    at_most,
+    first_key,
+    key_list,
+    last_key,
+    marks,
+    row_key,
+    seq_of,
+)
 
 COLUMNS = (
     "key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at, "
@@ -78,9 +90,9 @@ class SqliteMemories(Memories):
                 f"SELECT {COLUMNS} FROM memory WHERE owner = ? AND {column} IN ({marks(len(some))})"
                 " AND status = 'live' ORDER BY affirmed_at DESC, key DESC LIMIT ?"
             )
-            found += self._read(sql, (owner, *some, max(limit, 0)))
+            found += self._read(sql, (owner, *some, at_most(limit)))
         found.sort(key=lambda memory: (memory.affirmed_at, memory.seq), reverse=True)
-        return found[: max(limit, 0)]
+        return found[: at_most(limit)]
 
     def listing(
         self,
@@ -102,7 +114,20 @@ class SqliteMemories(Memories):
             conditions.append(f"category IN ({marks(len(categories))})")
             arguments += map(str, categories)
         sql = f"SELECT {COLUMNS} FROM memory WHERE {' AND '.join(conditions)} ORDER BY key LIMIT ?"
-        return self._read(sql, (*arguments, -1 if limit is None else max(limit, 0)))
+        return self._read(sql, (*arguments, -1 if limit is None else at_most(limit)))
+
+    def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
+        owner = self._access.owner(scope)
+        if owner is None or not categories:
+            return []
+        # Numbers first, so that only the few rows that are given are read whole.
+        sql = f"""
+            SELECT {COLUMNS} FROM memory WHERE key IN (
+                SELECT key FROM memory WHERE key BETWEEN ? AND ? AND status = 'live'
+                AND category IN ({marks(len(categories))})
+                ORDER BY importance DESC, affirmed_at DESC, key DESC LIMIT ?)
+            ORDER BY importance DESC, affirmed_at DESC, key DESC"""
+        return self._read(sql, (first_key(owner), last_key(owner), *map(str, categories), max(limit, 0)))
 
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         owner = self._access.owner(scope)
@@ -113,7 +138,7 @@ class SqliteMemories(Memories):
             f"SELECT {COLUMNS} FROM memory WHERE key BETWEEN ? AND ? AND status = 'live' AND ({holds})"
             " ORDER BY key DESC LIMIT ?"
         )
-        return self._read(sql, (first_key(owner), last_key(owner), *needles, max(limit, 0)))
+        return self._read(sql, (first_key(owner), last_key(owner), *needles, at_most(limit)))
 
     def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
         owner = self._access.owner(scope)
@@ -145,6 +170,15 @@ class SqliteMemories(Memories):
 
     def next_seq(self, scope: Scope) -> int:
         return self._access.take(self._access.make_owner(scope), "memory")
+
+    def last_seq(self, scope: Scope) -> int:
+        owner = self._access.owner(scope)
+        return 0 if owner is None else self._access.counter(owner, "memory")
+
+    def skip_to(self, scope: Scope, seq: int) -> None:
+        if not 0 <= seq <= MAX_SEQ:
+            raise InputError(f"memory number {seq} is outside 0 to {MAX_SEQ:,}")
+        self._access.raise_counter(self._access.make_owner(scope), "memory", seq)
 
     def write(self, scope: Scope, changes: Sequence[Change]) -> None:
         owner = self._access.make_owner(scope)
@@ -236,6 +270,7 @@ def _row(key: int, memory: Memory) -> Row:
     )
 
 
+@damage
 def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
     (
         key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at,

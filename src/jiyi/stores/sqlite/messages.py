@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
+from jiyi.domain.encoding import ROLES, instant_at, micros, utc_offset
 from jiyi.domain.memory import IncomingMessage, Message
 from jiyi.domain.scope import Scope
-from jiyi.errors import ConflictingMessage
+from jiyi.errors import ConflictingMessage, InputError
 from jiyi.ports import Messages, SessionInfo
-from jiyi.stores.encoding import ROLES, instant_at, labels_from_json, labels_to_json, micros, utc_offset
+from jiyi.stores.encoding import damage, labels_from_json, labels_to_json
 from jiyi.stores.sqlite.access import (
     MAX_SEQ,
     Access,
     Row,
+    at_most,
     first_key,
     key_list,
     last_key,
@@ -58,8 +61,8 @@ class SqliteMessages(Messages):
 
     def _insert(self, owner: int, messages: Sequence[Message]) -> None:
         sql = (
-            "INSERT INTO message (key, owner, id, session, role, at, utc_offset, name, labels, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            "INSERT INTO message (key, owner, id, session, role, at, utc_offset, name, labels, forgotten, altered, text)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         )
         rows = (
             (
@@ -72,6 +75,8 @@ class SqliteMessages(Messages):
                 utc_offset(m.at),
                 m.name,
                 labels_to_json(m.labels),
+                m.forgotten,
+                m.altered,
                 m.text,
             )
             for m in messages
@@ -122,7 +127,7 @@ class SqliteMessages(Messages):
                 arguments += [micros(place[0]), first_key(owner) + min(max(place[1], 0), MAX_SEQ + 1)]
         order = "at DESC, key DESC" if latest else "at, key"
         sql = f"SELECT {COLUMNS} FROM message WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ?"
-        found = [_message(row) for row in self._access.rows(sql, (*arguments, max(limit, 0)))]
+        found = [_message(row) for row in self._access.rows(sql, (*arguments, at_most(limit)))]
         return found[::-1] if latest else found
 
     def after_seq(self, scope: Scope, seq: int, limit: int) -> list[Message]:
@@ -131,7 +136,7 @@ class SqliteMessages(Messages):
             return []
         sql = f"SELECT {COLUMNS} FROM message WHERE key > ? AND key <= ? AND forgotten = 0 ORDER BY key LIMIT ?"
         start = first_key(owner) + min(max(seq, 0), MAX_SEQ)
-        return [_message(row) for row in self._access.rows(sql, (start, last_key(owner), max(limit, 0)))]
+        return [_message(row) for row in self._access.rows(sql, (start, last_key(owner), at_most(limit)))]
 
     def last_seq(self, scope: Scope) -> int:
         owner = self._access.owner(scope)
@@ -146,7 +151,7 @@ class SqliteMessages(Messages):
             f"SELECT {COLUMNS} FROM message WHERE key BETWEEN ? AND ? AND forgotten = 0 AND ({holds})"
             " ORDER BY key DESC LIMIT ?"
         )
-        arguments = (first_key(owner), last_key(owner), *needles, max(limit, 0))
+        arguments = (first_key(owner), last_key(owner), *needles, at_most(limit))
         return [_message(row) for row in self._access.rows(sql, arguments)]
 
     def sessions(self, scope: Scope, limit: int = 1000) -> list[SessionInfo]:
@@ -169,7 +174,7 @@ class SqliteMessages(Messages):
         return [
             SessionInfo(session, instant_at(first, first_offset), instant_at(last, last_offset), messages)
             for session, first, last, messages, first_offset, last_offset in self._access.rows(
-                sql, {"owner": owner, "limit": max(limit, 0)}
+                sql, {"owner": owner, "limit": at_most(limit)}
             )
         ]
 
@@ -177,8 +182,18 @@ class SqliteMessages(Messages):
         self._access.check_writable()
         owner = self._access.owner(scope)
         if owner is not None and 1 <= seq <= MAX_SEQ:
-            sql = "UPDATE message SET text = ?, forgotten = ?, altered = 1 WHERE key = ?"
+            said_by = ", name = NULL, labels = NULL" if forgotten else ""
+            sql = f"UPDATE message SET text = ?, forgotten = ?, altered = 1{said_by} WHERE key = ?"
             self._access.change(sql, (text, forgotten, row_key(owner, seq)))
+
+    def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
+        owner = self._access.make_owner(scope)
+        numbers = [self._access.counter(owner, "message"), *(m.seq for m in messages)]
+        ids = [m.id for m in messages]
+        if any(a >= b for a, b in pairwise(numbers)) or len(set(ids)) < len(ids) or self._stored(owner, ids):
+            raise InputError("these messages cannot be restored: a number or an id is taken")
+        self._insert(owner, messages)
+        self._access.raise_counter(owner, "message", numbers[-1])
 
 
 def _numbered(message: IncomingMessage, seq: int) -> Message:
@@ -194,6 +209,7 @@ def _numbered(message: IncomingMessage, seq: int) -> Message:
     )
 
 
+@damage
 def _message(row: Row) -> Message:
     key, message_id, session, role, text, at, offset, name, labels, forgotten, altered = row
     return Message(

@@ -93,10 +93,14 @@ class Readers:
         access.end()
         # What a snapshot sees is committed.
         remember(self._known_owners, access.fresh)
-        if reader.connection is not None and reader.connection.in_transaction:
-            reader.connection.execute("COMMIT")
-        if self._closed:
-            reader.close()
+        try:
+            if reader.connection is not None and reader.connection.in_transaction:
+                reader.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise store_error(error) from error
+        finally:
+            if self._closed:
+                reader.close()
 
     def close(self) -> None:
         """Close every connection; one that is reading right now is closed by its thread when it is done."""

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreError
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import TextIndexName
+from jiyi.stores.encoding import damage
 from jiyi.stores.sqlite import care, checks, native
-from jiyi.stores.sqlite.access import Access
+from jiyi.stores.sqlite.access import Access, store_error
 from jiyi.stores.sqlite.backup import back_up
 from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_writer, make_file
 from jiyi.stores.sqlite.postings import term_hash
@@ -52,23 +53,28 @@ def open_sqlite(
         StoreError: not a database of jiyi, or one with another text index; says what to do.
         MigrationError: its schema is newer, edited, or could not be brought up to date.
     """
-    if str(path) in ("", ":memory:") or str(path).startswith("file:"):
+    if str(path) in ("", ":memory:") or str(path).startswith("file:") or "\0" in str(path):
         raise StoreError(
             f"{str(path)!r} is not the path of a file: give one, in a temporary folder if it need not stay"
         )
     file = Path(path).expanduser().absolute()
     if file.is_dir():
         raise StoreError(f"{file} is a folder: give the path of a file, such as {file / 'memory.db'}")
-    make_file(file)
+    if not make_file(file) and not file.is_file():
+        raise StoreError(f"{file} is a device or a pipe: give the path of a file")
     migrate_up(file, shipped())
     connection = connect_writer(file, synchronous)
     asked = {Kind.MEMORY: text_index, Kind.MESSAGE: message_index or text_index}
     try:
         settings = _begun(connection, {kind: name or "postings" for kind, name in asked.items()})
+        secret = _secret(settings)
+    except sqlite3.Error as error:
+        connection.close()
+        raise store_error(error) from error
     except BaseException:
         connection.close()
         raise
-    store = SqliteStore(file, connection, bytes.fromhex(settings["secret"]), synchronous, bm25)
+    store = SqliteStore(file, connection, secret, synchronous, bm25)
     for kind, name in asked.items():
         if name not in (None, settings[_setting(kind)]):
             store.close()
@@ -105,6 +111,13 @@ def _begun(connection: sqlite3.Connection, wanted: Mapping[Kind, TextIndexName])
 
 def _settings(connection: sqlite3.Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT name, value FROM store_setting").fetchall())
+
+
+@damage
+def _secret(settings: Mapping[str, str]) -> bytes:
+    if {settings[_setting(kind)] for kind in Kind} - set(get_args(TextIndexName)):
+        raise ValueError("no text index of that name")
+    return bytes.fromhex(settings["secret"])
 
 
 class SqliteStore(Store):

@@ -10,7 +10,7 @@ from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, TooLarge
 from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind, TextIndex
 from jiyi.settings import TextIndexName
-from jiyi.stores.sqlite.access import MAX_SEQ, Access
+from jiyi.stores.sqlite.access import MAX_SEQ, Access, at_most
 from jiyi.stores.sqlite.native import Native
 from jiyi.stores.sqlite.postings import Postings, TermHash
 
@@ -90,7 +90,7 @@ class SqliteTextIndex(TextIndex):
         owner = self._access.owner(scope)
         if owner is None or not terms or limit < 1:
             return []
-        return self.indexes[kind].search(owner, terms, limit)
+        return self.indexes[kind].search(owner, terms, at_most(limit))
 
     def frequencies(self, scope: Scope, kind: Kind, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         owner = self._access.owner(scope)

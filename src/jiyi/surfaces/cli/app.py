@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 import jiyi
 from jiyi.errors import JiyiError, NotFound
-from jiyi.surfaces.cli import demo, doctor, importing, measuring, reading, upkeep, writing
+from jiyi.surfaces.cli import demo, doctor, exporting, importing, measuring, reading, upkeep, writing
 from jiyi.surfaces.cli.calls import Action, Common, Db, Json, Quiet, Tenant, Tz, User, with_common
 from jiyi.surfaces.cli.output import harden_streams, harmless, silence_stdout
 
@@ -151,9 +151,11 @@ GROUPS: dict[str, dict[str, Action]] = {
     },
     "Operate": {
         "work": upkeep.work,
+        "export": exporting.export,
         "reindex": upkeep.reindex,
         "backup": upkeep.backup,
         "restore": upkeep.restore,
+        "rotate-key": upkeep.rotate_key,
         "config": upkeep.config,
     },
 }

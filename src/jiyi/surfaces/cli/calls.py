@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from jiyi.assembly import REFERENCE, load_settings, open_memory, wall_clock
+from jiyi.assembly import REFERENCE, database_file, load_settings, open_memory, wall_clock
 from jiyi.domain.memory import Category
 from jiyi.errors import InputError
 from jiyi.memory_layer import MemoryLayer, ScopedMemory
@@ -104,7 +104,7 @@ class Call:
     @property
     def database(self) -> Path | None:
         """The file, or None for an in-memory store."""
-        return None if self.settings.path == REFERENCE else Path(self.settings.path).expanduser()
+        return None if self.settings.path == REFERENCE else database_file(self.settings)
 
     @contextmanager
     def layer(self) -> Iterator[MemoryLayer]:
@@ -156,6 +156,15 @@ class Call:
             return at + timedelta(days=1) if end and len(text) <= len("2026-03-01") else at
         except (ValueError, OverflowError):
             raise InputError(f"{what} {text!r}: write a date such as 2026-03-01 or 2026-03-01T09:00") from None
+
+    def as_of(self, text: str | None, what: str) -> datetime | None:
+        """The instant from which to look; a bare date is its last moment, since the day as a whole is meant.
+
+        Raises:
+            InputError: neither a date nor a date-time.
+        """
+        at = self.instant(text, what, end=True)
+        return at - timedelta(microseconds=1) if at is not None and at != self.instant(text, what) else at
 
 
 Action: TypeAlias = Callable[..., int | None]

@@ -227,7 +227,7 @@ def _make_room(path: Path) -> None:
     note = Path(f"{path}.made-by-demo")
     if path.exists() and not note.exists():
         raise InputError(f"{path} was not made by `jiyi demo`, so it is left alone: name another file with --db")
-    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm"), Path(f"{path}.key")):
         file.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     note.write_text("The database beside this file is made anew by every `jiyi demo`.\n", "utf-8")

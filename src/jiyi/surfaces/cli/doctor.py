@@ -156,7 +156,7 @@ def _file(path: Path) -> Iterator[Check]:
 
 
 def _files(path: Path) -> list[Path]:
-    return [p for p in (path, Path(f"{path}-wal"), Path(f"{path}-shm")) if p.exists()]
+    return [p for p in (path, Path(f"{path}-wal"), Path(f"{path}-shm"), Path(f"{path}.key")) if p.exists()]
 
 
 def _mode(path: Path) -> int:

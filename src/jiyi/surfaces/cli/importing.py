@@ -14,7 +14,10 @@ from jiyi.errors import ConflictingMessage, InputError
 from jiyi.importers.formats import FORMATS, read_file
 from jiyi.importers.parsed import ParsedFile
 from jiyi.memory_layer import MemoryLayer
+from jiyi.pipelines.archive import FORMAT as OWN
+from jiyi.pipelines.archive import looks_like_export
 from jiyi.surfaces.cli.calls import Call
+from jiyi.surfaces.cli.exporting import alone, import_export
 from jiyi.surfaces.cli.output import Line, Step, counted
 from jiyi.surfaces.cli.wording import Document, day, moment
 
@@ -45,7 +48,8 @@ def import_(
     call: Call,
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files, or a ChatGPT export's zip or folder.")],
     format_name: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", help=f"{', '.join(FORMATS)}; told from the content.")
+        str | None,
+        typer.Option("--format", metavar="NAME", help=f"{', '.join((*FORMATS, OWN))}; told from the content."),
     ] = None,
     self_name: Annotated[
         str | None, typer.Option("--self", metavar="NAME", help="Which speaker of a chat between people is the user.")
@@ -58,12 +62,19 @@ def import_(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what the files hold.")] = False,
 ) -> None:
-    """Import conversations from files of other systems and learn from them.
+    """Import conversations from files of other systems and learn from them, or bring back what `jiyi export` wrote.
 
     Every file is read whole first: if one is broken, nothing is stored. What is already there is not
     stored again, so an import that was stopped is finished by running it again. When a file says whose
     talk it holds, that user's memory gets it, each person a memory of their own, unless --user is given.
+
+    An export of jiyi is told from its content. It is brought back exactly as it was, ledger and all, into the
+    memory of --user, which must be empty.
     """
+    if format_name == OWN or (format_name is None and any(map(looks_like_export, files))):
+        given = {"--self": self_name, "--assume-time": assume_time, "--only": only}
+        import_export(call, alone(files, given), dry_run=dry_run)
+        return
     assumed = call.instant(assume_time, "--assume-time")
     sources = [
         _source(path, read_file(path, format=format_name, zone=call.zone, self_name=self_name, assume_time=assumed,

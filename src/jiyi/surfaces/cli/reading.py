@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from jiyi.domain.bitemporal import AsOf
 from jiyi.domain.memory import Category, Language, Status
+from jiyi.domain.profile import ProfileLine, diff_profiles
+from jiyi.errors import InputError
 from jiyi.surfaces.cli.calls import CATEGORIES, Call
 from jiyi.surfaces.cli.output import counted
 from jiyi.surfaces.cli.wording import (
+    Document,
     day,
     entry_document,
     entry_lines,
@@ -51,6 +58,17 @@ Until = Annotated[
     str | None,
     typer.Option(metavar="DATE", help="Up to the end of this date, or before this date-time.", show_default=False),
 ]
+ValidAt = Annotated[
+    str | None,
+    typer.Option(
+        "--valid-at", metavar="DATE", help="What was true then, as far as is known; a date is its end.",
+        show_default=False,
+    ),
+]  # fmt: skip
+KnownAt = Annotated[
+    str | None,
+    typer.Option("--known-at", metavar="DATE", help="What was known then; a date is its end.", show_default=False),
+]
 
 
 def recall(
@@ -69,12 +87,15 @@ def recall(
     since: Since = None,
     until: Until = None,
     session: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this session.")] = None,
+    valid_at: ValidAt = None,
+    known_at: KnownAt = None,
 ) -> None:
     """Find what is known about a question, best first, each with the reason it was found."""
     with call.memory() as me:
         found = me.recall(
             query, limit=limit, kinds=kind or None, categories=category or (), min_importance=min_importance,
             since=call.instant(since, "--since"), until=call.instant(until, "--until", end=True), session=session,
+            valid_at=call.as_of(valid_at, "--valid-at"), known_at=call.as_of(known_at, "--known-at"),
         )  # fmt: skip
     if found.relaxed:
         call.out.note(f"note: {found.relaxed}")
@@ -165,20 +186,57 @@ def sessions(
     )
 
 
-def profile(call: Call) -> None:
+def profile(
+    call: Call,
+    valid_at: ValidAt = None,
+    known_at: KnownAt = None,
+    diff: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--diff",
+            metavar="FROM TO",
+            show_default=False,
+            help="The lines that came (+) and went (-) between two dates, all of them; by --known-at, else as known now.",
+        ),
+    ] = None,
+) -> None:
     """Print the user in a few lines, each naming its memory."""
+    known = call.as_of(known_at, "--known-at")
+    if diff is not None:
+        if valid_at is not None:
+            raise InputError("--diff takes the two dates itself: leave --valid-at out")
+        _profile_difference(call, diff, known)
+        return
     with call.memory() as me:
-        shown = me.profile()
-    document = {
-        "text": shown.text,
-        "lines": [{"text": line.text, "id": line.memory.id, "unverified": line.unverified} for line in shown.lines],
-        "left_out": shown.left_out,
-    }
+        shown = me.profile(valid_at=call.as_of(valid_at, "--valid-at"), known_at=known)
+    document = {"text": shown.text, "lines": _profile_lines(shown.lines), "left_out": shown.left_out}
     if not shown.lines:
         call.out.note("nothing is known about this user yet")
     if shown.left_out:
         call.out.note(f"{shown.left_out} more lines did not fit: `jiyi memories` lists everything")
     call.out.show(document, [shown.text] if shown.lines else [])
+
+
+def _profile_difference(call: Call, dates: tuple[str, str], known_at: datetime | None) -> None:
+    first, last = (call.as_of(date, "--diff") for date in dates)
+    with call.memory() as me:
+        before, after = (me.profile(valid_at=at, known_at=known_at, max_chars=sys.maxsize) for at in (first, last))
+    changed = diff_profiles(before, after)
+    document = {
+        "from": moment(first, call.zone),
+        "to": moment(last, call.zone),
+        "added": _profile_lines(changed.added),
+        "removed": _profile_lines(changed.removed),
+    }
+    if not (changed.added or changed.removed):
+        call.out.note("no line changed between the two")
+    lines = [f"{sign} {line.text.removeprefix('- ')}"
+             for sign, some in (("-", changed.removed), ("+", changed.added)) for line in some]  # fmt: skip
+    call.out.show(document, lines)
+
+
+def _profile_lines(lines: Iterable[ProfileLine]) -> list[Document]:
+    return [{"text": line.text, "id": line.memory.id, "unverified": line.unverified} for line in lines]
 
 
 def memories(
@@ -187,12 +245,19 @@ def memories(
     category: Annotated[
         list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")
     ] = None,
+    valid_at: ValidAt = None,
+    known_at: KnownAt = None,
 ) -> None:
     """List what is believed, with source, confidence and date."""
+    valid, known = call.as_of(valid_at, "--valid-at"), call.as_of(known_at, "--known-at")
+    at = AsOf(valid, known).age_at(call.now)
     with call.memory() as me:
-        found = me.memories(status=None if status is Shown.ALL else Status(status.value), categories=category or ())
-        document = {"memories": memories_document(me, found, call.zone)}
-        call.out.show(document, memories_lines(me, found, call.zone, "no memories"))
+        found = me.memories(
+            status=None if status is Shown.ALL else Status(status.value), categories=category or (), valid_at=valid,
+            known_at=known,
+        )  # fmt: skip
+        document = {"memories": memories_document(me, found, call.zone, at)}
+        call.out.show(document, memories_lines(me, found, call.zone, "no memories", at))
 
 
 def versions(

@@ -86,12 +86,20 @@ def rebuild_index(layer: MemoryLayer, call: Call) -> int:
 
 
 def backup(call: Call, target: Annotated[Path, typer.Argument(help="A new file.")]) -> None:
-    """Copy the database to a new file, also while it is in use."""
+    """Copy the database to a new file, also while it is in use; the keys of redacted values to FILE.key."""
     _need_database(call)
     with call.layer() as layer:
         layer.backup(os.fspath(target))
     size = target.stat().st_size
     call.out.show({"backup": str(target), "bytes": size}, [f"backed up to {target} ({size:,} bytes)"])
+
+
+def rotate_key(call: Call) -> None:
+    """Hash redacted values with a new key from now on. The old key stays, so that older values can still be compared."""
+    _need_database(call)
+    with call.layer() as layer:
+        key = layer.rotate_key()
+    call.out.show({"key": key}, [f"new values are hashed with {key}"])
 
 
 def restore(

@@ -82,13 +82,18 @@ def memory_line(memory: Memory, confidence: float, zone: tzinfo) -> Line:
     return ((memory.id, BOLD), (about, DIM), memory.text, (f"  ({end})" if end else "", DIM))
 
 
-def memories_document(me: ScopedMemory, memories: Iterable[Memory], zone: tzinfo) -> list[Document]:
-    return [memory_document(m, me.confidence(m), zone) for m in memories]
+def memories_document(
+    me: ScopedMemory, memories: Iterable[Memory], zone: tzinfo, at: datetime | None = None
+) -> list[Document]:
+    """`at`: when we were as sure as is said; now by default."""
+    return [memory_document(m, me.confidence(m, at=at), zone) for m in memories]
 
 
-def memories_lines(me: ScopedMemory, memories: Sequence[Memory], zone: tzinfo, none: str) -> Iterator[Line]:
+def memories_lines(
+    me: ScopedMemory, memories: Sequence[Memory], zone: tzinfo, none: str, at: datetime | None = None
+) -> Iterator[Line]:
     for memory in memories:
-        yield memory_line(memory, me.confidence(memory), zone)
+        yield memory_line(memory, me.confidence(memory, at=at), zone)
     if not memories:
         yield none
 

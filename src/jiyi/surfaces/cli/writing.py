@@ -120,7 +120,7 @@ def _check(given: list[Given], session: str | None, call: Call, limits: Limits) 
         raise TooLarge("the batch of messages", len(given), limits.batch_messages)
     for item in given:
         try:
-            check_messages([item.message], session=session, now=call.now, limits=limits, secret=b"only checked")
+            check_messages([item.message], session=session, now=call.now, limits=limits)
         except InputError as error:
             raise _with(error, f"line {item.line}: {error}. Nothing was stored") from error
 
