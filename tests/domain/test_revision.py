@@ -194,7 +194,15 @@ def test_the_same_observation_again_changes_nothing(talk: list[Observation]) -> 
     assert beliefs == before
 
 
-@given(st.lists(observations(SOURCES, WITH_DENIAL), min_size=1, max_size=5), st.data())
+# What a weaker source says against a stronger one is refused and leaves no mark, so it can count when it is delivered again
+# after a denial has made room for it. Hence one promise for each: the user's own words, and all sources without denials.
+@given(
+    st.one_of(
+        st.lists(observations(modes=WITH_DENIAL), min_size=1, max_size=5),
+        st.lists(observations(SOURCES), min_size=1, max_size=5),
+    ),
+    st.data(),
+)
 def test_old_news_delivered_again_changes_no_current_value(talk: list[Observation], data: st.DataObject) -> None:
     again = data.draw(st.lists(st.sampled_from(talk), max_size=3))
     assert live(believe_all(talk + again)) == live(believe_all(talk))
