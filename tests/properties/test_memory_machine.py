@@ -57,9 +57,13 @@ class MemoryMachine(RuleBasedStateMachine):
     def start(self) -> None:
         self.clock = Clock()
         self.folder = Path(tempfile.mkdtemp(prefix="jiyi-machine-"))
-        self.oracle = MemoryLayer(open_reference(), assemble(Settings(worker=False)), self.clock)
+        self.data = open_reference().data
+        self.oracle = self._open_oracle()
         self.backend = self._open()
         self.said = 0
+
+    def _open_oracle(self) -> MemoryLayer:
+        return MemoryLayer(open_reference(self.data), assemble(Settings(worker=False)), self.clock)
 
     def _open(self) -> MemoryLayer:
         return open_memory(
@@ -119,8 +123,11 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
+        # Both, since closing writes the counts of reads, which warm what was read.
         self.backend.close()
         self.backend = self._open()
+        self.oracle.close()
+        self.oracle = self._open_oracle()
 
     @invariant()
     def memories_agree(self) -> None:

@@ -196,6 +196,8 @@ def test_forget_previews_then_leaves_no_word(jiyi: Cli) -> None:
     preview = jiyi.json("forget", memory["id"], "--dry-run")
     assert (preview["dry_run"], preview["impact"]["removed"]) == (True, 1)
     assert jiyi.json("memories")["memories"] == [memory]
+    # With nobody to ask it does not happen.
+    assert "--yes" in jiyi("forget", memory["id"], code=1).stderr
     assert jiyi.json("forget", memory["id"], "--yes")["dry_run"] is False
     assert jiyi.json("memories", "--status", "all")["memories"] == []
     assert jiyi.json("history")["messages"] == []
@@ -203,7 +205,7 @@ def test_forget_previews_then_leaves_no_word(jiyi: Cli) -> None:
         assert "花生" not in jiyi(name).stdout
     held = b"".join(p.read_bytes() for p in jiyi.home.glob("memory.db*"))
     assert "花生".encode() not in held
-    assert "no memory" in jiyi("forget", memory["id"], code=3).stderr
+    assert "no memory" in jiyi("forget", memory["id"], "--yes", code=3).stderr
 
 
 def test_changes_of_what_is_not_there_exit_with_3(jiyi: Cli) -> None:
@@ -214,7 +216,7 @@ def test_changes_of_what_is_not_there_exit_with_3(jiyi: Cli) -> None:
 def test_refused_changes_exit_with_1(jiyi: Cli) -> None:
     plan = jiyi.json("remember", "我住在杭州")["plan"]
     jiyi("undo", plan)
-    assert "cannot be undone now" in jiyi("undo", plan, code=1).stderr
+    assert "is undone already" in jiyi("undo", plan, code=1).stderr
     assert "500" in jiyi("remember", "长" * 501, code=1).stderr
 
 

@@ -35,6 +35,7 @@ WORDS = {
         "profile": "用户画像", "rules": "长期要求", "facts": "相关事实", "memories": "相关记忆",
         "passages": "历史片段", "session": "本次会话",
         "nothing": "没有与这个问题相关的记忆：不要猜，直接问用户更好。",
+        "nothing else": "除此之外没有与这个问题相关的记忆：不要猜，直接问用户更好。",
         "unsure": "待确认", "conflict": "与{other}不一致，待确认", "until": "至{date}",
         "user": "用户", "assistant": "助手", "tool": "工具", "system": "系统", "other": "他人",
         "inferred": "推断", "verified": "已核实", "imported": "导入", "colon": "：",
@@ -44,6 +45,7 @@ WORDS = {
         "profile": "Profile", "rules": "Standing rules", "facts": "Matching facts", "memories": "Related memories",
         "passages": "From earlier conversations", "session": "This session so far",
         "nothing": "Nothing is remembered about this: ask the user rather than guess.",
+        "nothing else": "Beyond this nothing is remembered about it: ask the user rather than guess.",
         "unsure": "to be confirmed", "conflict": "disagrees with {other}, to be confirmed", "until": "until {date}",
         "user": "user", "assistant": "assistant", "tool": "tool", "system": "system", "other": "someone else",
         "inferred": "inferred", "verified": "verified", "imported": "imported", "colon": ": ",
@@ -227,10 +229,12 @@ def _pack(
     chosen: dict[str, list[tuple[str, Item | None]]] = {name: [] for name in sections}
 
     def render() -> str:
-        body = [words["nothing"]] if empty else []
+        body: list[str] = []
         for name, section in sections.items():
             if chosen[name]:
                 body += [f"## {section.title}", *(line for line, _ in chosen[name])]
+        if empty:
+            body.append(words["nothing else" if body else "nothing"])
         return "\n".join([OPEN, words["head"], *body, CLOSE])
 
     for name in PRIORITY:

@@ -59,7 +59,9 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> Path | None
     """
     _check_source(source)
     if target.exists() and not replace:
-        raise StoreError(f"{target} exists already: give replace=True (`--replace`) to put the backup in its place")
+        raise StoreError(
+            f"{target} exists already: ask for it to be replaced (`--replace`) to put the backup in its place"
+        )
     part = target.with_name(f"{target.name}.restoring")
     part.unlink(missing_ok=True)
     try:

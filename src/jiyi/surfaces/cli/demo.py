@@ -6,6 +6,8 @@ The people and sentences are invented. The clock is fixed, so that every run pri
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
@@ -212,7 +214,15 @@ def _commands(path: Path, user: str, tz: str, call: Call) -> list[str]:
         ["recall", asked[0]], ["recall", asked[1]], ["context", asked[0], "--explain"], ["versions", CHANGED],
         ["profile"], ["ledger"],
     )  # fmt: skip
-    return [shlex.join(["jiyi", *words, *where]) for words in tries]
+    return [f"{_program()} {shlex.join([*words, *where])}" for words in tries]
+
+
+def _program() -> str:
+    """How this program can be called again from here: it may stand in an environment that is not active."""
+    if shutil.which("jiyi"):
+        return "jiyi"
+    called = Path(sys.argv[0])
+    return f"{shlex.quote(sys.executable)} -m jiyi" if called.suffix == ".py" else shlex.quote(str(called))
 
 
 # ------------------------------------------------------------------ the file

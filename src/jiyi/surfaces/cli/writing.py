@@ -171,7 +171,9 @@ def forget(
             lines = receipt_lines(planned, "this would be forgotten for good")
             call.out.show(receipt_document(planned, me, call.zone, dry_run=True), lines)
             return
-        if not yes and sys.stdin.isatty():
+        if not yes:
+            if not sys.stdin.isatty():
+                raise InputError(f"nobody is there to ask, and forgetting {memory} cannot be undone: say --yes")
             for line in change_lines(planned.plan):
                 call.out.note(line)
             typer.confirm("Forget this for good?", abort=True, err=True)
