@@ -54,6 +54,11 @@ def test_states(claim: Claim) -> None:
     assert (claim.subject, claim.relation, claim.object, claim.mode, claim.mode is Mode.DENIAL) in found
 
 
+@pytest.mark.parametrize("text", ["我的目标是存10,000元", "我的目标是存10，000元", "My goal is to save $10,000"])
+def test_the_comma_of_a_number_parts_nothing(text: str) -> None:
+    assert only(text).triple is not None
+
+
 @pytest.mark.parametrize("text", NOTHING)
 def test_states_nothing(text: str) -> None:
     assert distil(text) == []
@@ -366,7 +371,19 @@ def test_a_kept_fact_is_a_keyed_fact(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["以后都用中文回答我", "从现在起请写得简短", "From now on, answer in French", "Never use emojis"]
+    "text",
+    [
+        "以后都用中文回答我",
+        "从现在起请写得简短",
+        "请用中文回答我",
+        "以后代码注释都用英文写",
+        "回答的时候不要用表格",
+        "From now on, answer in French",
+        "Never use emojis",
+        "Please don't use emojis",
+        "Keep answers short please",
+        "Answer in bullet points",
+    ],
 )
 def test_standing_instructions_are_rules(text: str) -> None:
     observation = only(text)

@@ -56,9 +56,9 @@ class Talk:
     """What the message has established so far.
 
     `subject` carries over inside a sentence, `parties` are the other people and companies named, `last` is what a
-    correction without a name speaks of, `first` holds while the first clause stands alone. `occurrences` are those of the
-    sentence, `stated` the relations that the sentence has stated so far; `span` is the stretch in which 记错了 makes it a
-    correction.
+    correction without a name speaks of, `first` holds while the first clause stands alone, `alone` when the message is one
+    sentence. `occurrences` are those of the sentence, `stated` the relations that the sentence has stated so far; `span` is
+    the stretch in which 记错了 makes it a correction.
     """
 
     declared: bool = False
@@ -68,6 +68,7 @@ class Talk:
     hearsay: bool = False
     speaker: Who | None = None
     first: bool = True
+    alone: bool = False
     occurrences: Sequence[Occurrence] = ()
     stated: set[str] = field(default_factory=set)
     span: tuple[int, int] = (0, 0)

@@ -136,6 +136,7 @@ _ANYWHERE = (
     "question",
     "rest",
     "instruction",
+    "instruction_alone",
     "todo",
     "refused",
     "cut",
@@ -144,6 +145,7 @@ _ANYWHERE = (
     "no_list",
     "addressed",
     "others",
+    "no_split",
 )
 _AT_END = ("tail", "particle", "kept_after", "tag")
 LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")
@@ -271,16 +273,18 @@ class _Builder:
                 for written in _joined(table["subjects"][name], name)
             ),
             kin=self.source(("{kin_word}",), "kin_word"),
-            joint=self._joint(patterns["split"], patterns["starters"]),
+            joint=self._joint(patterns["split"], patterns["no_split"], patterns["starters"]),
             kin_says=str(table["kin_says"]),
             kin_same={str(k): str(v) for k, v in table["kin_same"].items()},
             patterns=patterns,
             rewrite=tuple((self.source([k], "rewrite"), str(v)) for k, v in table["rewrite"].items()),
         )
 
-    def _joint(self, split: str, starters: str) -> str:
+    def _joint(self, split: str, no_split: str, starters: str) -> str:
         """Where a clause ends without a comma: before 但是, or at "and" before "I live"."""
-        return rf"(?<=.)(?={split})" if self.language is Language.ZH else rf"\s+{split}\s+(?={starters}\b)"
+        if self.language is Language.ZH:
+            return rf"(?<=.)(?!{no_split})(?={split})"
+        return rf"\s+{split}\s+(?!{no_split})(?={starters}\b)"
 
     def source(self, written: Sequence[str], where: str) -> str:
         """An alternation of written forms; matches nothing when there are none."""

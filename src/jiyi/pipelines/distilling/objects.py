@@ -24,8 +24,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 _PAIR = re.compile(r"([A-Z][A-Za-z0-9+#.]*)\s*(?:和|与|\band\b|&)\s*([A-Z][A-Za-z0-9+#.]*)")
 _ITEMS = {
     "、": re.compile(r"、|(?<=[^、])(?:以及|还有|和)(?=[^、]+$)"),
-    ",": re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+"),
+    ",": re.compile(r"(?!(?<=\d),\d{3}(?!\d)),\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+"),
 }
+# The comma of 10,000 parts no items.
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,8 @@ class Objects:
     def _items(self, view: View, span: Clause) -> list[Clause]:
         """The items of a plain list (茶、咖啡和可乐), or the whole: 海滩、山脉附近 is one thing."""
         words = view.shadow[span.start : span.end]
-        sign = next((s for s in _ITEMS if s in words), "")
+        marks = _THOUSANDS.sub("", words)
+        sign = next((s for s in _ITEMS if s in marks), "")
         if not sign and (pair := _PAIR.fullmatch(words)):
             return [Clause(span.start + pair.start(i), span.start + pair.end(i)) for i in (1, 2)]
         if not sign or self._pattern("no_list").search(view.shadow, span.start, span.end):

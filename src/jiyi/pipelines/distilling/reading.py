@@ -50,7 +50,9 @@ class Reader:
         """Everything that a message of talk states."""
         talk = Talk()
         found: list[Found] = []
-        for sentence in sentences(view.shadow):
+        said = list(sentences(view.shadow))
+        talk.alone = len(said) == 1
+        for sentence in said:
             found += self._scan(view, sentence, talk).sentence(sentence)
             talk.first = False
         return self._talk_only(view, found) if found else found
@@ -176,7 +178,7 @@ class _Scan:
         """以后都用中文回答我: a standing rule; None when the sentence is not one."""
         for clause in parts[:2]:
             begin = self.lead(clause)
-            if self.match("instruction", begin.start, end) is None:
+            if self.match("instruction", begin.start, end) is None and not self._ordered_alone(begin.start, end):
                 continue
             if self.search("refused", start, end) or self.search("sentence", start, end):
                 return []
@@ -185,6 +187,14 @@ class _Scan:
             free = self.free(trimmed(self.view.shadow, begin.start, end))
             return [replace(free, kept=False, category=Category.RULE)]
         return None
+
+    def _ordered_alone(self, start: int, end: int) -> bool:
+        """请用中文回答我 is a rule by itself; after a question it may be about that one answer."""
+        if not self.talk.alone:
+            return False
+        span = trimmed(self.view.shadow, start, end)
+        pattern = compiled(self.grammar.patterns["instruction_alone"])
+        return pattern.fullmatch(self.view.shadow, span.start, span.end) is not None
 
     # ------------------------------------------------------------------ clauses
 
