@@ -143,7 +143,7 @@ def test_undo_of_an_undo_is_the_plan_again() -> None:
         (LedgerEntry(3, plan()), {}, "p3 changed nothing"),
         (LedgerEntry(3, plan(*added(memory(1), memory(2)))), {1: memory(1)}, "m2 changed since"),
         (LedgerEntry(3, plan(*added(memory(1)))), {1: memory(1, importance=5)}, "m1 changed since"),
-        (LedgerEntry(3, plan(Change(memory(1), None))), {1: memory(1)}, "m1 changed since"),
+        (LedgerEntry(3, plan(Change(memory(1), None))), {1: memory(1)}, "p3 is undone already"),
     ],
 )
 def test_what_cannot_be_undone_says_why(entry: LedgerEntry, current: dict[int, Memory], reason: str) -> None:

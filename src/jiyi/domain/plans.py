@@ -150,9 +150,9 @@ def undo(entry: LedgerEntry, current: Mapping[int, Memory], actor: Actor, at: da
         raise PlanRefused(f"plan p{entry.seq} cannot be undone: what it held was forgotten for good")
     if not entry.plan.changes:
         raise PlanRefused(f"plan p{entry.seq} changed nothing, so there is nothing to undo")
-    if all(current.get(c.seq) == c.before for c in entry.plan.changes):
-        raise PlanRefused(f"plan p{entry.seq} is undone already: things are as they were before it")
     moved = [memory_id(c.seq) for c in entry.plan.changes if current.get(c.seq) != c.after]
+    if moved and all(current.get(c.seq) == c.before for c in entry.plan.changes):
+        raise PlanRefused(f"plan p{entry.seq} is undone already: things are as they were before it")
     if moved:
         raise PlanRefused(
             f"plan p{entry.seq} cannot be undone now: {', '.join(moved)} changed since. Undo the later plans first"
