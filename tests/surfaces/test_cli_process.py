@@ -21,7 +21,7 @@ from tests.surfaces.cli import Cli, lines
 
 ESCAPE = b"\x1b["
 COMMANDS = (
-    ("demo", "--db", "demo.db"), ("doctor",), ("remember", "我住在杭州"), ("recall", "杭州"), ("context", "我住在哪里？"), ("history",),
+    ("doctor",), ("remember", "我住在杭州"), ("recall", "杭州"), ("context", "我住在哪里？"), ("history",),
     ("sessions",), ("profile",), ("memories",), ("versions", "城市"), ("ledger",), ("work",), ("reindex",), ("config",),
 )  # fmt: skip
 
@@ -42,7 +42,7 @@ def test_data_goes_to_stdout_and_chatter_to_stderr(jiyi: Cli) -> None:
 
 
 def test_every_command_prints_one_json_document(jiyi: Cli) -> None:
-    for args in COMMANDS:
+    for args in (("demo", "--db", str(jiyi.home / "demo.db")), *COMMANDS):
         assert isinstance(jiyi.json(*args), dict), args
 
 
