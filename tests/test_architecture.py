@@ -62,8 +62,7 @@ def test_no_late_imports_of_our_own_modules_but_in_assembly() -> None:
                     and path.name != "assembly.py"
                 ):
                     late.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
-    # The command line loads its extra only when it is run, so that `import jiyi` stays light.
-    assert [entry for entry in late if not entry.startswith("surfaces/cli/__init__.py")] == []
+    assert late == []
 
 
 def test_public_names_are_complete_and_sorted() -> None:
