@@ -14,7 +14,8 @@ import pytest
 from jiyi import open_memory_async
 from jiyi.aio import THREADS, AsyncMemoryLayer, AsyncScopedMemory
 from jiyi.errors import NotFound, StoreClosed
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
 TWINS = ((MemoryLayer, AsyncMemoryLayer), (ScopedMemory, AsyncScopedMemory))

@@ -4,7 +4,8 @@ from jiyi.assembly import open_memory, open_memory_async
 from jiyi.domain.memory import Category, Language, Memory, Message, Role, Source, Status
 from jiyi.domain.scope import Scope
 from jiyi.errors import JiyiError
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
 
 __version__ = "0.1.0"

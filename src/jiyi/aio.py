@@ -16,8 +16,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreClosed
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Check
+from jiyi.scoped_memory import ScopedMemory
 
 P = ParamSpec("P")
 S = TypeVar("S")

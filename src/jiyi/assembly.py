@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jiyi.domain.relations import Vocabulary, parse_vocabulary
+from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
 from jiyi.jobs import Clock
-from jiyi.memory_layer import DICTIONARY, SEGMENTER, UNFINISHED, MemoryLayer, Parts
+from jiyi.memory_layer import DICTIONARY, SEGMENTER, UNFINISHED, MemoryLayer
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions

@@ -14,8 +14,9 @@ from jiyi.domain.bitemporal import was_true
 from jiyi.domain.memory import Status
 from jiyi.domain.profile import diff_profiles
 from jiyi.errors import InputError, InstantWithoutZone, NotFound, PlanRefused
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.recall import Recollection
+from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
 DAY = timedelta(days=1)

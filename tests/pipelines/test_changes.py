@@ -7,7 +7,8 @@ import pytest
 from jiyi.domain.memory import Status
 from jiyi.domain.plans import replay
 from jiyi.errors import InputError, NotFound, PlanRefused, TooLarge
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
 

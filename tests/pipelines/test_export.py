@@ -20,8 +20,9 @@ from jiyi.assembly import assemble, open_memory
 from jiyi.domain.memory import IncomingMessage, Memory
 from jiyi.domain.plans import replay
 from jiyi.errors import InputError, PlanRefused, TooLarge, UnreadableFile
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.archive import MANIFEST, PARTS, read_archive
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Limits, Settings
 from jiyi.stores.reference import open_reference
 from jiyi.testing.contract_base import ME, added, plan

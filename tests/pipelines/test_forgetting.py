@@ -11,7 +11,8 @@ import pytest
 
 from jiyi.assembly import open_memory
 from jiyi.domain.memory import Status
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
 SCAN = """

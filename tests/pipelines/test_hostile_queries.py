@@ -11,8 +11,8 @@ import pytest
 
 from jiyi.assembly import open_memory
 from jiyi.errors import TooLarge
-from jiyi.memory_layer import ScopedMemory
 from jiyi.pipelines.recall import Recollection
+from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock, count
 
 LIMIT = 10_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jiyi.errors import InputError, TooLarge
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
 

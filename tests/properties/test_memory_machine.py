@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from jiyi.assembly import assemble, open_memory
 from jiyi.domain.plans import replay
 from jiyi.errors import NotFound, PlanRefused
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
 from jiyi.stores.reference import open_reference
 from tests.conftest import Clock, count

@@ -10,8 +10,8 @@ from jiyi.domain.memory import Memory
 from jiyi.domain.relations import SUBJECT_NAMES
 from jiyi.errors import NotFound
 from jiyi.evaluation.case_files import ALTERNATIVES, KINDS_TO_COME, Step
-from jiyi.memory_layer import ScopedMemory
 from jiyi.pipelines.history import oldest_first
+from jiyi.scoped_memory import ScopedMemory
 
 SHOWN_TEXTS, SHOWN_CHARS = 6, 100
 RECALL_LIMIT, TOP = 8, 3

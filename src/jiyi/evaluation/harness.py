@@ -24,8 +24,9 @@ from jiyi.errors import InputError, JiyiError
 from jiyi.evaluation.case_files import Case, Step, load_cases, span
 from jiyi.evaluation.expectations import EXPECTED, Gap, Matcher, in_files, row_to_come, shown
 from jiyi.jobs import Clock
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.observe import instant
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
 
 OWN_CASES = Path(__file__).with_name("cases")

@@ -17,7 +17,8 @@ import typer
 from jiyi.assembly import REFERENCE, database_file, load_settings, open_memory, wall_clock
 from jiyi.domain.memory import Category
 from jiyi.errors import InputError
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, zone
 from jiyi.surfaces.cli.output import Output, counted
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from jiyi.assembly import open_memory
 from jiyi.errors import InputError
-from jiyi.memory_layer import MemoryLayer, ScopedMemory
+from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.context import ContextBlock
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.output import Line

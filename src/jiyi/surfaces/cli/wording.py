@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 from jiyi.domain.memory import Memory, Message, Status, memory_id, message_handle, plan_id
 from jiyi.domain.plans import LedgerEntry, Plan
-from jiyi.memory_layer import ScopedMemory
 from jiyi.pipelines.gateway import Receipt
 from jiyi.pipelines.recall import Item, Recollection
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.surfaces.cli.output import Line
 
 Document: TypeAlias = dict[str, Any]

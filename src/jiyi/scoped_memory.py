@@ -1,0 +1,400 @@
+"""The façade for one user: one short method per verb, the same verbs as in every other surface (SPEC U1, DESIGN §3)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jiyi.domain.confidence import confidence
+from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Status, parse_id
+from jiyi.domain.plans import Actor, LedgerEntry, Plan, Verb
+from jiyi.domain.profile import Profile, render_profile
+from jiyi.domain.scope import Scope, check_name
+from jiyi.domain.tokens import estimate_tokens
+from jiyi.engine import Engine
+from jiyi.errors import InputError, NotFound, PlanRefused, TooLarge
+from jiyi.pipelines.archive import Summary, read_archive
+from jiyi.pipelines.arguments import read_as_of, read_category, read_kinds, read_language, read_status
+from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
+from jiyi.pipelines.context import ContextBlock
+from jiyi.pipelines.correcting import read_correction
+from jiyi.pipelines.exporting import export_scope
+from jiyi.pipelines.gateway import Receipt
+from jiyi.pipelines.history import History, read_history
+from jiyi.pipelines.judging import Occasion, judge_all, judge_correction
+from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
+from jiyi.pipelines.recall import Filters, Recollection
+from jiyi.ports import JobCounts, SessionInfo, Unit
+
+N = TypeVar("N", str, str | None)
+
+
+class ScopedMemory:
+    """One user's memory: every verb below is bound to this scope. Make it with `MemoryLayer.scope`."""
+
+    def __init__(self, engine: Engine, scope: Scope, where: tzinfo, actor: Actor) -> None:
+        self._engine, self._scope, self._zone, self._actor = engine, scope, where, actor
+        self._store, self._parts, self._clock = engine.store, engine.parts, engine.clock
+
+    @property
+    def user(self) -> Scope:
+        return self._scope
+
+    # ---------------------------------------------------------------- in
+
+    def observe(
+        self, messages: Sequence[Mapping[str, Any] | IncomingMessage], *, session: str | None = None
+    ) -> Observed:
+        """Store turns of a conversation; durable on return. Distilling follows in a background job (SPEC C1).
+
+        Args:
+            messages: mappings with `role` (user, assistant, system, tool, other), `text` (or `content`, also as
+                parts), and optionally `at` (ISO 8601 with zone; now by default), `id`, `name`, `session`,
+                `agent`, `app`, `run`.
+            session: for messages that name none.
+
+        Raises:
+            InputError: what is wrong and in which message. ConflictingMessage: a known id with another text.
+            In both cases nothing of the call is stored.
+        """
+        now, limits = self._clock(), self._parts.settings.limits
+        checked = check_messages(messages, session=session, now=now.astimezone(self._zone), limits=limits)
+        observed = observe(self._store, self._scope, checked, now, self._parts.redaction)
+        if observed.new:
+            self._engine.wake()
+        return observed
+
+    def remember(
+        self,
+        text: str,
+        *,
+        category: Category | str | None = None,
+        importance: int | None = None,
+        session: str = "remember",
+    ) -> Receipt:
+        """Remember a statement, as declared by the user, at once.
+
+        Args:
+            text: one statement, up to 500 characters.
+            category: profile, preference, goal, project, task, event, relationship, rule or general.
+            importance: 1 to 5.
+
+        Raises:
+            InputError: empty text, or a category or importance that does not exist. TooLarge: above the limit.
+        """
+        text = self._statement(text)
+        kind = None if category is None else read_category(category)
+        if importance is not None and importance not in range(1, 6):
+            raise InputError(f"importance = {importance}: use 1 (trifle) to 5 (vital)")
+        now = self._clock()
+        observations = self._parts.distiller.declare(
+            text, at=now.astimezone(self._zone), session=session, category=kind, importance=importance
+        )
+        occasion = Occasion(Verb.REMEMBER, self._actor, now, "asked to remember")
+
+        def work(unit: Unit) -> Receipt:
+            plan = judge_all(unit, self._scope, observations, self._parts.vocabulary, occasion)
+            return self._parts.gateway.apply(unit, self._scope, plan)
+
+        return self._store.write(work)
+
+    # ---------------------------------------------------------------- out
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 8,
+        kinds: Collection[str] | None = None,
+        categories: Collection[Category | str] = (),
+        min_importance: int = 1,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        session: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        valid_at: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+    ) -> Recollection:
+        """Answer a question with facts, memories and passages of history, best first (SPEC R1).
+
+        Args:
+            query: any text, up to 10 000 characters.
+            limit: items at the most.
+            kinds: of "fact", "memory", "message"; all by default.
+            categories, min_importance, since, until, session, labels: drop what does not fit.
+            valid_at: what was true then, as far as we know today. known_at: what we knew then, and what had been
+                said by then; what was forgotten since was never known. Both: what we knew then of that time (SPEC B6).
+
+        Raises:
+            InputError: a filter that does not exist. TooLarge: the query is above the limit.
+        """
+        filters = Filters(
+            kinds=read_kinds(kinds),
+            categories=frozenset(map(read_category, categories)),
+            min_importance=min_importance,
+            since=None if since is None else instant(since),
+            until=None if until is None else instant(until),
+            session=self._stored_name(session),
+            labels=tuple((self._stored_name(k), self._stored_name(v)) for k, v in (labels or {}).items()),
+        )
+        now, then = self._clock(), read_as_of(valid_at, known_at)
+        with self._store.read() as unit:
+            found = recall_as_of(
+                self._parts.recall, unit, self._scope, query, now, then, limit=limit, filters=filters
+            )  # fmt: skip
+        if then.present:  # A look into the past is no sign of what is needed now.
+            self._engine.reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
+        return found
+
+    def context(
+        self,
+        query: str,
+        *,
+        budget: int | None = None,
+        session: str | None = None,
+        language: Language | str | None = None,
+        count_tokens: Callable[[str], int] = estimate_tokens,
+    ) -> ContextBlock:
+        """The block for the system role: profile, rules, facts, memories, passages, under a budget (SPEC R4).
+
+        Args:
+            budget: tokens at the most, 800 by default.
+            session: the conversation going on.
+            language: of the headings, "zh" or "en"; the question's by default.
+            count_tokens: the host's own counter, if it has one.
+
+        Raises:
+            InputError: a budget below 60. TooLarge: the query is above the limit.
+        """
+        now = self._clock()
+        tongue = None if language is None else read_language(language)
+        with self._store.read() as unit:
+            block = self._parts.context(
+                unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
+                count_tokens=count_tokens,
+            )  # fmt: skip
+        self._engine.reads.note(self._scope, [i.memory.seq for i in block.items if i.memory], now)
+        return block
+
+    def history(
+        self,
+        query: str | None = None,
+        *,
+        session: str | None = None,
+        around: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int = 50,
+    ) -> History:
+        """What was said (SPEC R5). With words: the turns that match, best first. Without: the turns in order.
+
+        Args:
+            around: a message id such as h17: the turns around it, in its session.
+
+        Raises:
+            NotFound: no such message.
+        """
+        start, end = (None if at is None else instant(at) for at in (since, until))
+        session = self._stored_name(session)
+        if query is not None and around is None:
+            found = self.recall(query, limit=limit, kinds={"message"}, session=session, since=start, until=end)
+            with self._store.read() as unit:
+                messages = {m.seq: m for m in unit.messages.get(self._scope, [int(i.id[1:]) for i in found.items])}
+            return History(tuple(messages[int(i.id[1:])] for i in found.items if int(i.id[1:]) in messages), found)
+        with self._store.read() as unit:
+            return read_history(unit, self._scope, session=session, around=around, since=start, until=end, limit=limit)
+
+    def sessions(self, limit: int = 1000) -> list[SessionInfo]:
+        """Sessions, the latest first."""
+        if limit < 1:
+            raise InputError(f"limit = {limit}: ask for 1 session or more")
+        with self._store.read() as unit:
+            return unit.messages.sessions(self._scope, limit)
+
+    def profile(
+        self,
+        *,
+        valid_at: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        max_chars: int | None = None,
+    ) -> Profile:
+        """The user in a few lines, each citing its memory (SPEC B7).
+
+        Args:
+            valid_at, known_at: as in `recall`; `domain.profile.diff_profiles` compares two profiles.
+            max_chars: 400 by default.
+        """
+        policy, then = self._parts.settings.profile, read_as_of(valid_at, known_at)
+        if max_chars is not None:
+            policy = replace(policy, max_chars=max_chars)
+        with self._store.read() as unit:
+            memories = memories_as_of(unit, self._scope, then, categories=policy.categories)
+        return render_profile(memories, then.age_at(self._clock()), policy)
+
+    def memories(
+        self,
+        *,
+        status: Status | str | None = Status.LIVE,
+        categories: Collection[Category | str] = (),
+        valid_at: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+    ) -> list[Memory]:
+        """Memories by number; `status=None` also those that ended or were retracted.
+
+        Args:
+            valid_at: those that were true then, whatever became of them. known_at: as they were known then.
+        """
+        wanted, then = None if status is None else read_status(status), read_as_of(valid_at, known_at)
+        kinds = [read_category(c) for c in categories]
+        with self._store.read() as unit:
+            return memories_as_of(unit, self._scope, then, status=wanted, categories=kinds)
+
+    def versions(
+        self, what: str, *, valid_at: datetime | str | None = None, known_at: datetime | str | None = None
+    ) -> list[Memory]:
+        """All values a fact has had, oldest first: by memory id (`m42`) or by the fact's name (数据库, budget).
+
+        Args:
+            valid_at: only what was true then. known_at: the values that were known then.
+
+        Raises:
+            NotFound: nothing of that id.
+        """
+        then, recall = read_as_of(valid_at, known_at), self._parts.recall
+        with self._store.read() as unit:
+            return versions_as_of(unit, self._scope, then, what, recall.facts, recall.indexing)
+
+    def evidence(self, memory: str) -> list[Message]:
+        """The messages a memory rests on. Raises: NotFound."""
+        with self._store.read() as unit:
+            found = self._memory(unit, memory)
+            return [m for m in unit.messages.get(self._scope, {e.message for e in found.evidence}) if not m.forgotten]
+
+    def confidence(self, memory: Memory, *, at: datetime | None = None) -> float:
+        """How sure we are of a memory now, or `at` another instant, in [0, 1] (SPEC B1)."""
+        return confidence(memory, at or self._clock(), self._parts.settings.confidence)
+
+    # ---------------------------------------------------------------- changes
+
+    def correct(self, memory: str, text: str) -> Receipt:
+        """This memory is wrong; `text` is right. The old one stays as history (SPEC B3).
+
+        Raises:
+            NotFound: no such memory. PlanRefused: it is no longer believed. InputError: empty text.
+        """
+        text = self._statement(text)
+        now = self._clock()
+
+        def work(unit: Unit) -> Receipt:
+            wrong = self._memory(unit, memory)
+            if wrong.status is not Status.LIVE:
+                raise PlanRefused(f"{wrong.id} is no longer believed: correct the memory that replaced it")
+            at = now.astimezone(self._zone)
+            observation = read_correction(text, wrong, at, self._parts.distiller, self._parts.vocabulary)
+            occasion = Occasion(Verb.CORRECT, self._actor, now, f"{wrong.id} corrected by the user")
+            plan = judge_correction(unit, self._scope, wrong, observation, self._parts.vocabulary, occasion)
+            return self._parts.gateway.apply(unit, self._scope, plan)
+
+        return self._store.write(work)
+
+    def forget(self, *, memory: str, dry_run: bool = False) -> Receipt:
+        """Forget one memory for good: its text, its index, its place in the ledger and its words in the messages.
+
+        It cannot be undone. With `dry_run` nothing happens and the receipt says what would. What was said before is
+        distilled first, so that the memory takes with it all that it rests on and is not learnt again from there.
+
+        Raises:
+            NotFound: no such memory.
+        """
+        gateway, seq = self._parts.gateway, parse_id(memory, "m")
+
+        def planned(unit: Unit) -> Plan:
+            return gateway.plan_forgetting(unit, self._scope, seq, self._actor, self._clock())
+
+        if dry_run:
+            with self._store.read() as unit:
+                return gateway.preview(planned(unit))
+        self._engine.work()
+        receipt = self._store.write(lambda unit: gateway.forget(unit, self._scope, planned(unit)))
+        self._store.purge()
+        return receipt
+
+    def undo(self, plan: str) -> Receipt:
+        """Take an applied plan back to the exact prior state (SPEC W2).
+
+        Raises:
+            NotFound: no such plan. PlanRefused: it forgot something, or later plans changed the same memories.
+        """
+        seq, now = parse_id(plan, "p"), self._clock()
+        return self._store.write(lambda unit: self._parts.gateway.undo(unit, self._scope, seq, self._actor, now))
+
+    def ledger(self, *, after: int = 0, latest: int | None = None) -> list[LedgerEntry]:
+        """Plans that were applied, oldest first: those numbered above `after`, the `latest` so many of them."""
+        with self._store.read() as unit:
+            start = after if latest is None else max(after, unit.ledger.last_seq(self._scope) - latest)
+            return unit.ledger.entries(self._scope, after=start)
+
+    def end(self, session: str) -> None:
+        """The session is over: what it said is distilled before this returns."""
+        check_name("session", session)
+        self._engine.work()
+
+    # ---------------------------------------------------------------- out of here and back
+
+    def export(self, path: str | os.PathLike[str]) -> Summary:
+        """Write everything that is known to one new zip: JSON lines, and Markdown to read (SPEC F7).
+
+        What was said so far is distilled first. Only its owner may read the file; it does not say whose memory it is.
+
+        Raises:
+            InputError: the file exists, or cannot be written. TooLarge: above `limits.archive_bytes`.
+        """
+        self._engine.work()
+        now, limit = self._clock(), self._parts.settings.limits.archive_bytes
+        with self._store.read() as unit:
+            jobs = unit.jobs.counts(self._scope, now)
+            left = jobs.waiting + jobs.running + jobs.dead
+            return export_scope(unit, self._scope, Path(path), now, zone=self._zone, unfinished=left, limit=limit)
+
+    def import_(self, path: str | os.PathLike[str], *, dry_run: bool = False) -> Summary:
+        """Bring an export back exactly as it was, ledger and numbers included, into a scope that holds nothing.
+
+        With `dry_run` the file is only checked, every line of it.
+
+        Raises:
+            UnreadableFile: no export, damaged, edited, or of another version. TooLarge: above `limits.archive_bytes`.
+            PlanRefused: the scope is not empty. In every case nothing was imported.
+        """
+        archive = read_archive(Path(path), self._parts.settings.limits.archive_bytes)
+        if not dry_run:
+            self._store.write(lambda unit: self._parts.gateway.restore(unit, self._scope, archive))
+        return archive.summary
+
+    def lag(self) -> JobCounts:
+        """Jobs of this scope that are still to run (SPEC O5)."""
+        with self._store.read() as unit:
+            return unit.jobs.counts(self._scope, self._clock())
+
+    # ---------------------------------------------------------------- small parts
+
+    def _memory(self, unit: Unit, memory: str) -> Memory:
+        found = unit.memories.get(self._scope, [parse_id(memory, "m")])
+        if not found:
+            raise NotFound(f"no memory {memory} here")
+        return found[0]
+
+    def _stored_name(self, name: N) -> N:
+        """A session or label as `observe` stored it (SPEC C11)."""
+        return name if name is None else self._parts.redaction.name(name)
+
+    def _statement(self, text: object) -> str:
+        if not isinstance(text, str) or not text.strip():
+            raise InputError("there is nothing to remember: give one statement as text")
+        limit = self._parts.settings.limits.memory_chars
+        if len(text) > limit:
+            raise TooLarge("the statement", len(text), limit)
+        return self._parts.redaction.text(clean_text(text.strip()))
