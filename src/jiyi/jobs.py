@@ -1,5 +1,8 @@
 """Background work: claim, run, retry with back-off, give up (SPEC O5).
 
+Periodic work waits in the schedule, outside the queues, and becomes a job when it is due. To have some: name a kind, give
+its handler to `engine._handlers`, and call `unit.schedule.sooner(scope, kind, at)` where something to do comes up.
+
 A handler runs inside the same transaction that takes its job off the queue, so its effect and its
 completion happen together, once, whatever crashes in between.
 """
@@ -28,6 +31,10 @@ IDLE_SECONDS = 5.0
 """How long an idle worker waits before it looks for retries and for jobs that other processes queued."""
 
 
+DUE_AT_ONCE = 64
+"""Entries of the schedule that become jobs in one step, so that a night in which many are due stays responsive."""
+
+
 class LeaseLost(JiyiError):
     """Another worker took the job over; what was done is rolled back."""
 
@@ -44,11 +51,16 @@ class Runner:
         """Run the next due job; false when nothing is due."""
         with self._one_at_a_time:
             now = self._clock()
-            job = self._store.write(lambda unit: unit.jobs.claim(now, now + self._policy.lease))
+            job = self._store.write(lambda unit: self._claim(unit, now))
             if job is None:
                 return False
             self._run(job)
             return True
+
+    def _claim(self, unit: Unit, now: datetime) -> Job | None:
+        for due in unit.schedule.take(now, DUE_AT_ONCE):
+            unit.jobs.put(due.scope, due.kind, {}, now)
+        return unit.jobs.claim(now, now + self._policy.lease)
 
     def run_until_idle(self, limit: int | None = None) -> int:
         """Run due jobs until none is left, or `limit` of them; returns how many ran."""

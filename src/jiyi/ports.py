@@ -327,6 +327,41 @@ class Jobs(Protocol):
         """*Operator.* Queue a dead letter again from attempt 1; false when there is none of that id."""
 
 
+# ---------------------------------------------------------------------------------- schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Periodic work of one scope whose time has come."""
+
+    scope: Scope
+    kind: str
+    at: datetime
+
+
+class Schedule(Protocol):
+    """When periodic work of a scope is due next: one instant for each scope and kind of job (SPEC O5).
+
+    A scope that has nothing to do has no entry, so idle scopes cost nothing. When its instant comes an entry is taken
+    off and becomes an ordinary job of that kind with an empty payload (`jiyi.jobs.Runner` does that); nothing waits in
+    the scope's queue until then. Whoever wants to run again puts the next instant from inside the job's handler.
+    """
+
+    def put(self, scope: Scope, kind: str, at: datetime) -> None:
+        """Due at `at`, whatever stood there before."""
+
+    def sooner(self, scope: Scope, kind: str, at: datetime) -> None:
+        """Due at `at`, unless it is due earlier already."""
+
+    def get(self, scope: Scope, kind: str) -> datetime | None: ...
+
+    def drop(self, scope: Scope, kind: str) -> None:
+        """Not due any more; nothing happens when it was not."""
+
+    def take(self, now: datetime, limit: int) -> list[Due]:
+        """*Operator.* Take off what is due at `now`, the earliest first, at most `limit`."""
+
+
 # ---------------------------------------------------------------------------------- the whole
 
 
@@ -343,6 +378,8 @@ class Unit(Protocol):
     def ledger(self) -> Ledger: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def schedule(self) -> Schedule: ...
 
     def scopes(self) -> Iterable[Scope]:
         """*Operator.* Every scope that was ever written to, in order of creation."""

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.heat import HeatPolicy
+from jiyi.domain.nights import NightPolicy
 from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
@@ -92,6 +93,7 @@ class Settings:
     profile: ProfilePolicy = field(default_factory=ProfilePolicy)
     context: ContextPolicy = field(default_factory=ContextPolicy)
     jobs: JobPolicy = field(default_factory=JobPolicy)
+    night: NightPolicy = field(default_factory=NightPolicy)
     access: AccessPolicy = field(default_factory=AccessPolicy)
     redaction: RedactionPolicy = field(default_factory=RedactionPolicy)
 

@@ -31,8 +31,8 @@ CREATE TRIGGER belief_note AFTER INSERT ON belief BEGIN
 END;
 """
 SECOND_DOWN = "DROP TABLE belief;"
-THIRD = "ALTER TABLE memory ADD COLUMN tier TEXT NOT NULL DEFAULT 'fact';\n"
-THIRD_DOWN = "ALTER TABLE memory DROP COLUMN tier;\n-- done\n"
+THIRD = "ALTER TABLE memory ADD COLUMN shelf TEXT NOT NULL DEFAULT 'fact';\n"
+THIRD_DOWN = "ALTER TABLE memory DROP COLUMN shelf;\n-- done\n"
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def folder(tmp_path: Path) -> Path:
         (folder / f"{migration}.sql").write_text(migration.up, "utf-8")
     (folder / "0900_belief.sql").write_text(SECOND, "utf-8")
     (folder / "0900_belief.down.sql").write_text(SECOND_DOWN, "utf-8")
-    (folder / "0901_tier.sql").write_text(THIRD, "utf-8")
-    (folder / "0901_tier.down.sql").write_text(THIRD_DOWN, "utf-8")
+    (folder / "0901_shelf.sql").write_text(THIRD, "utf-8")
+    (folder / "0901_shelf.down.sql").write_text(THIRD_DOWN, "utf-8")
     return folder
 
 

@@ -26,7 +26,7 @@ from jiyi.pipelines.history import read_versions
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import overlay
 from jiyi.pipelines.recall import Filters, Recall, Recollection
-from jiyi.ports import Document, Hit, Jobs, Kind, Ledger, Memories, Messages, SessionInfo, TextIndex, Unit
+from jiyi.ports import Document, Hit, Jobs, Kind, Ledger, Memories, Messages, Schedule, SessionInfo, TextIndex, Unit
 
 CHUNK = 256
 """Hits whose messages are looked up in one go."""
@@ -80,7 +80,7 @@ def versions_as_of(
 
 
 class UnitThen(Unit):
-    """One scope as it was, for reading. Ledger and jobs are those of today."""
+    """One scope as it was, for reading. Ledger, jobs and schedule are those of today."""
 
     def __init__(self, unit: Unit, scope: Scope, as_of: AsOf, indexing: Indexing) -> None:
         self._unit = unit
@@ -107,6 +107,10 @@ class UnitThen(Unit):
     @property
     def jobs(self) -> Jobs:
         return self._unit.jobs
+
+    @property
+    def schedule(self) -> Schedule:
+        return self._unit.schedule
 
     def scopes(self) -> list[Scope]:
         return list(self._unit.scopes())

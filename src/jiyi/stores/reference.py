@@ -22,7 +22,21 @@ from jiyi.domain.memory import NO_LABELS, IncomingMessage, Memory, Message, Stat
 from jiyi.domain.plans import Change, LedgerEntry, Plan
 from jiyi.domain.scope import Scope
 from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
-from jiyi.ports import BM25, Check, DeadJob, Document, Hit, Job, JobCounts, Kind, SessionInfo, Store, StoreInfo, Unit
+from jiyi.ports import (
+    BM25,
+    Check,
+    DeadJob,
+    Document,
+    Due,
+    Hit,
+    Job,
+    JobCounts,
+    Kind,
+    SessionInfo,
+    Store,
+    StoreInfo,
+    Unit,
+)
 from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
 
 T = TypeVar("T")
@@ -41,6 +55,7 @@ class _Unit:
         self.text = _TextIndex(access, bm25)
         self.ledger = _Ledger(access)
         self.jobs = _Jobs(access)
+        self.schedule = _Schedule(access)
 
     def scopes(self) -> list[Scope]:
         return list(self._access.all().scopes)
@@ -396,6 +411,33 @@ class _Jobs:
         """Whether the job is still running under this attempt. An overrun lease that nobody took still counts."""
         queued = self._access.all().jobs.get(job.id)
         return queued is not None and queued.lease_until is not None and queued.attempt == job.attempt
+
+
+class _Schedule:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def put(self, scope: Scope, kind: str, at: datetime) -> None:
+        self._access.change(scope)
+        self._access.change_all().schedule[scope, kind] = at
+
+    def sooner(self, scope: Scope, kind: str, at: datetime) -> None:
+        there = self.get(scope, kind)
+        self.put(scope, kind, at if there is None else min(there, at))
+
+    def get(self, scope: Scope, kind: str) -> datetime | None:
+        return self._access.all().schedule.get((scope, kind))
+
+    def drop(self, scope: Scope, kind: str) -> None:
+        self._access.change_all().schedule.pop((scope, kind), None)
+
+    def take(self, now: datetime, limit: int) -> list[Due]:
+        schedule = self._access.change_all().schedule
+        due = [Due(scope, kind, at) for (scope, kind), at in schedule.items() if at <= now]
+        due.sort(key=lambda d: d.at)
+        for taken in due[:limit]:
+            del schedule[taken.scope, taken.kind]
+        return due[:limit]
 
 
 # ---------------------------------------------------------------------------------- the store

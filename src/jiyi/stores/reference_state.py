@@ -60,6 +60,7 @@ class State:
     scopes: dict[Scope, ScopeState] = field(default_factory=dict)
     jobs: dict[int, QueuedJob] = field(default_factory=dict)
     dead: dict[int, tuple[QueuedJob, DeadJob]] = field(default_factory=dict)
+    schedule: dict[tuple[Scope, str], datetime] = field(default_factory=dict)
     last_job: int = 0
     last_turn: int = 0
     meta: dict[str, str] = field(default_factory=dict)

@@ -48,6 +48,10 @@ CHANGES: dict[str, Callable[[Unit], object]] = {
     "ledger.append": lambda unit: unit.ledger.append(ME, plan()),
     "ledger.erase": lambda unit: unit.ledger.erase(ME, [1]),
     "jobs.put": lambda unit: unit.jobs.put(ME, "index", {}, NOW),
+    "schedule.put": lambda unit: unit.schedule.put(ME, "upkeep", later(7)),
+    "schedule.sooner": lambda unit: unit.schedule.sooner(ME, "upkeep", later(1)),
+    "schedule.drop": lambda unit: unit.schedule.drop(ME, "upkeep"),
+    "schedule.take": lambda unit: unit.schedule.take(later(6), 1),
     "jobs.claim": lambda unit: unit.jobs.claim(NOW, later(5)),
 }
 """Every kind of change, each of which does something to a store after `fill`."""
@@ -66,6 +70,7 @@ def fill(store: Store) -> None:
         unit.text.mark_indexed_up_to(ME, 1)
         unit.ledger.append(ME, plan(*added(LIKES_TEA)))
         unit.jobs.put(ME, "distil", {"upto": 1}, NOW)
+        unit.schedule.put(ME, "upkeep", later(5))
 
     store.write(work)
 
@@ -84,6 +89,7 @@ def picture(store: Store) -> list[object]:
             unit.text.indexed_up_to(ME),
             unit.ledger.entries(ME),
             unit.jobs.counts(None, NOW),
+            unit.schedule.get(ME, "upkeep"),
         ]
 
 

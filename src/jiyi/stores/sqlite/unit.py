@@ -9,6 +9,7 @@ from jiyi.stores.sqlite.jobs import SqliteJobs
 from jiyi.stores.sqlite.ledger import SqliteLedger
 from jiyi.stores.sqlite.memories import SqliteMemories
 from jiyi.stores.sqlite.messages import SqliteMessages
+from jiyi.stores.sqlite.schedule import SqliteSchedule
 from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
 
 
@@ -20,6 +21,7 @@ class SqliteUnit(Unit):
         self._text = SqliteTextIndex(access, rules)
         self._ledger = SqliteLedger(access)
         self._jobs = SqliteJobs(access)
+        self._schedule = SqliteSchedule(access)
 
     @property
     def messages(self) -> SqliteMessages:
@@ -40,6 +42,10 @@ class SqliteUnit(Unit):
     @property
     def jobs(self) -> SqliteJobs:
         return self._jobs
+
+    @property
+    def schedule(self) -> SqliteSchedule:
+        return self._schedule
 
     @property
     def access(self) -> Access:

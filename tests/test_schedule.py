@@ -1,0 +1,107 @@
+"""Periodic work: waits outside the queues, becomes a job when it is due, costs idle scopes nothing (SPEC O5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from jiyi.domain.scope import Scope
+from jiyi.jobs import Handler, Runner
+from jiyi.ports import Job, Store, Unit
+from jiyi.settings import JobPolicy
+from jiyi.stores.reference import open_reference
+from jiyi.stores.sqlite.connection import connect
+from jiyi.stores.sqlite.schedule import TAKE
+from jiyi.stores.sqlite.store import open_sqlite
+from tests.conftest import Clock
+
+LI, WANG = Scope("li"), Scope("wang")
+
+
+@pytest.fixture(params=["reference", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    store: Store = open_reference() if request.param == "reference" else open_sqlite(tmp_path / "memory.db")
+    yield store
+    store.close()
+
+
+def runner(store: Store, clock: Clock, **handlers: Handler) -> Runner:
+    return Runner(store, handlers, clock, JobPolicy())
+
+
+def test_nightly_work_runs_each_night_and_not_before(store: Store) -> None:
+    clock, ran = Clock(), list[datetime]()
+
+    def nightly(unit: Unit, job: Job, now: datetime) -> None:
+        ran.append(now)
+        unit.schedule.put(job.scope, "nightly", now + timedelta(days=1))
+
+    work = runner(store, clock, nightly=nightly)
+    store.write(lambda unit: unit.schedule.put(LI, "nightly", clock.now + timedelta(hours=3)))
+    assert work.run_until_idle() == 0
+    for hours in (2, 1, 23, 1, 24):
+        clock.now += timedelta(hours=hours)
+        work.run_until_idle()
+    assert [(at - ran[0]) // timedelta(hours=1) for at in ran] == [0, 24, 48]
+
+
+def test_what_waits_for_its_night_holds_nobody_up(store: Store) -> None:
+    clock, ran = Clock(), list[str]()
+    note: Handler = lambda unit, job, now: ran.append(job.kind)  # noqa: E731
+    work = runner(store, clock, nightly=note, distil=note)
+
+    def queue(unit: Unit) -> None:
+        unit.schedule.put(LI, "nightly", clock.now + timedelta(hours=3))
+        unit.jobs.put(LI, "distil", {}, clock.now)
+
+    store.write(queue)
+    work.run_until_idle()
+    assert ran == ["distil"]
+    with store.read() as unit:
+        assert unit.jobs.counts(LI, clock.now).waiting == 0
+
+
+def test_what_fails_is_tried_again_and_given_up_like_any_job(store: Store) -> None:
+    clock = Clock()
+
+    def broken(unit: Unit, job: Job, now: datetime) -> None:
+        raise ZeroDivisionError
+
+    work = runner(store, clock, nightly=broken)
+    store.write(lambda unit: unit.schedule.put(LI, "nightly", clock.now))
+    for _ in range(JobPolicy().attempts):
+        assert work.run_until_idle() == 1
+        clock.now += timedelta(days=2)
+    assert work.run_until_idle() == 0
+    with store.read() as unit:
+        assert [(d.scope, d.kind) for d in unit.jobs.dead()] == [(LI, "nightly")]
+
+
+def test_many_scopes_due_in_one_night_all_run_once(store: Store) -> None:
+    clock, ran = Clock(), list[Scope]()
+    work = runner(store, clock, nightly=lambda unit, job, now: ran.append(job.scope))
+    scopes = [Scope(f"u{n}") for n in range(150)]
+
+    def put(unit: Unit) -> None:
+        for scope in scopes:
+            unit.schedule.put(scope, "nightly", clock.now)
+
+    store.write(put)
+    assert work.run_until_idle() == 150
+    assert sorted(ran, key=str) == sorted(scopes, key=str)
+    assert work.run_until_idle() == 0
+
+
+def test_looking_for_due_work_reads_what_is_due_and_no_idle_scope(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "memory.db")
+    store.write(lambda unit: unit.schedule.put(LI, "nightly", Clock().now))
+    store.close()
+    with closing(connect(tmp_path / "memory.db")) as connection:
+        steps = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {TAKE}", (0, 9))]
+    assert steps == [
+        "SEARCH s USING COVERING INDEX schedule_due (due_at<?)", "SEARCH owner USING INTEGER PRIMARY KEY (rowid=?)",
+    ]  # fmt: skip
