@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.surfaces.cli import Cli
+
 Folder = Callable[..., Path]
 
 
@@ -33,3 +35,11 @@ def one(cases: Folder) -> Callable[..., Path]:
         return cases(story=f'[[case]]\nid = "c1"\nrows = ["B3"]\n{extra}steps = [\n{lines}]\n')
 
     return write
+
+
+@pytest.fixture
+def jiyi(tmp_path: Path) -> Cli:
+    """The command line, with a home of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Cli(home)

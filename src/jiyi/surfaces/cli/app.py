@@ -165,6 +165,7 @@ for heading, commands in GROUPS.items():
     for name, action in commands.items():
         app.command(name, rich_help_panel=heading)(with_common(action))
 
-evaluation = typer.Typer(help="Measure what memory does on labelled cases.", no_args_is_help=True)
+evaluation = typer.Typer(help="Measure what memory does, on labelled cases and on public data.", no_args_is_help=True)
 evaluation.command("cases")(with_common(measuring.cases))
+evaluation.command("extract")(with_common(measuring.extract))
 app.add_typer(evaluation, name="eval", rich_help_panel="Operate")
