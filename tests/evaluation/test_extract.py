@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jiyi.errors import InputError, UnreadableFile
-from jiyi.evaluation.extract_report import LOCOMO, MEMDAILY, REALMEM, Wanted, evenly, measure
+from jiyi.evaluation.extract_report import LOCOMO, MEMDAILY, REALMEM, Wanted, evenly, measure, read_data
 from tests.conftest import outside
 from tests.surfaces.cli import Cli
 
@@ -90,7 +90,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_attributes_of_people(data: Path) -> None:
-    scores = measure(Wanted(data, [MEMDAILY])).attributes[MEMDAILY]
+    scores = measure(read_data(Wanted(data, [MEMDAILY]))).attributes[MEMDAILY]
     assert dict(scores.stated) == {"height": 1, "birthday": 1}
     assert dict(scores.found) == {"height": 1, "birthday": 1}
     assert (scores.stored["height"], scores.right["height"], scores.right["birthday"]) == (2, 1, 1)
@@ -100,7 +100,7 @@ def test_attributes_of_people(data: Path) -> None:
 
 
 def test_facts_of_each_speaker_are_asked_of_that_speaker(data: Path) -> None:
-    found = measure(Wanted(data, [REALMEM, LOCOMO])).facts
+    found = measure(read_data(Wanted(data, [REALMEM, LOCOMO]))).facts
     assert (found[REALMEM].facts, found[REALMEM].stored, found[REALMEM].messages) == (2, 1, 1)
     assert [e.true for e in found[REALMEM].misses] == ["User collects antique barometers."]
     assert (found[LOCOMO].chats, found[LOCOMO].facts, found[LOCOMO].stored) == (2, 3, 2)
@@ -136,15 +136,15 @@ def test_what_is_missing_is_said(jiyi: Cli, data: Path, tmp_path: Path) -> None:
     )
     assert "is no folder" in jiyi("eval", "extract", "--data", str(data / "nowhere"), code=1).stderr
     with pytest.raises(InputError, match=r"graphs_test\.json"):
-        measure(Wanted(data, [MEMDAILY], half="test"))
+        measure(read_data(Wanted(data, [MEMDAILY], half="test")))
     with pytest.raises(InputError, match="dialogues_256k"):
-        measure(Wanted(data / "locomo", [REALMEM]))
+        measure(read_data(Wanted(data / "locomo", [REALMEM])))
     write(
         data / "memdaily" / "02_bad.json",
         [talk(0, "你好") | {"message_list": [{"mid": 0, "message": "x", "time": "?"}]}],
     )
     with pytest.raises(UnreadableFile, match="the time"):
-        measure(Wanted(data, [MEMDAILY]))
+        measure(read_data(Wanted(data, [MEMDAILY])))
 
 
 def test_a_limit_takes_from_all_over() -> None:
@@ -156,7 +156,7 @@ def test_a_limit_takes_from_all_over() -> None:
 def test_public_data() -> None:
     """Floors that were measured to hold with room to spare, on a tenth of the talks."""
     data = outside("JIYI_EVALDATA", "evaldata")
-    found = measure(Wanted(data, [MEMDAILY], limit=150))
+    found = measure(read_data(Wanted(data, [MEMDAILY], limit=150)))
     scores = found.attributes[MEMDAILY]
     assert (scores.talks, scores.messages, scores.stated.total(), scores.redacted.total()) == (150, 1347, 684, 85)
     recall, precision = scores.recall(), scores.precision()
@@ -168,6 +168,6 @@ def test_public_data() -> None:
         share = scores.precision(attribute)
         assert share is not None
         assert share >= 0.97
-    chats = measure(Wanted(data, [LOCOMO], limit=2)).facts[LOCOMO]
+    chats = measure(read_data(Wanted(data, [LOCOMO], limit=2))).facts[LOCOMO]
     assert (chats.chats, chats.facts, chats.sayable) == (2, 222, 152)
     assert chats.stored >= 3

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from jiyi.assembly import load_segmenter, load_vocabulary
-from jiyi.domain.memory import IncomingMessage, Memory
 from jiyi.errors import InputError
 from jiyi.evaluation.datasets import locomo, memdaily, realmem
 from jiyi.evaluation.extraction import (
@@ -28,8 +23,8 @@ from jiyi.evaluation.extraction import (
     score_chat,
     score_talk,
 )
-from jiyi.evaluation.harness import TIMEZONE, CaseClock, OpenLayer, open_default
-from jiyi.memory_layer import MemoryLayer
+from jiyi.evaluation.harness import TIMEZONE, OpenLayer, open_default
+from jiyi.evaluation.observing import opened
 
 MEMDAILY, REALMEM, LOCOMO = "memdaily", "realmem", "locomo"
 SETS = (MEMDAILY, REALMEM, LOCOMO)
@@ -75,31 +70,43 @@ class Extracted:
         return shown | {name: _fact_data(s, misses) for name, s in self.facts.items()} | {"share": self.policy.share}
 
 
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The chosen sets, read."""
+
+    talks: tuple[Talk, ...]
+    chats: Mapping[str, Sequence[Chat]]
+
+    @property
+    def count(self) -> int:
+        return len(self.talks) + sum(map(len, self.chats.values()))
+
+
 def measure(
-    wanted: Wanted, *, open_layer: OpenLayer = open_default, policy: FactPolicy | None = None, step: Progress = lambda _: None
-) -> Extracted:  # fmt: skip
-    """Run the chosen sets, each talk in a scope of its own.
+    data: Data,
+    *,
+    open_layer: OpenLayer = open_default,
+    policy: FactPolicy | None = None,
+    step: Progress = lambda _: None,
+) -> Extracted:
+    """Observe each talk in a scope of its own, and hold its memories against the truth.
 
     Args:
         step: called with 1 after each talk.
-
-    Raises:
-        InputError: an unknown set, or no such files. UnreadableFile: a file of another shape.
     """
-    policy = policy or FactPolicy()
-    talks, chats = _read(wanted)
-    result = Extracted(policy=policy)
-    with opened(open_layer) as distil:
-        if talks:
+    result = Extracted(policy=policy or FactPolicy())
+    with opened(open_layer) as observed:
+        if data.talks:
             rules, scores = load_map(), Scores()
-            for talk in talks:
-                score_talk(talk, distil(talk.id, talk.messages), rules, scores)
+            for talk in data.talks:
+                score_talk(talk, observed(talk.id, talk.messages).memories(), rules, scores)
                 step(1)
             result.attributes[MEMDAILY] = scores
-        for name, group in chats.items():
+        for name, chats in data.chats.items():
             found = result.facts[name] = FactScores()
-            for chat in group:
-                score_chat(chat, distil(chat.id, chat.messages), content_words, load_vocabulary(), policy, found)
+            for chat in chats:
+                memories = observed(chat.id, chat.messages).memories()
+                score_chat(chat, memories, content_words, load_vocabulary(), result.policy, found)
                 step(1)
     return result
 
@@ -114,7 +121,12 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(t.text for t in load_segmenter().query_terms(text) if t.kind == "word" and not t.stop)
 
 
-def _read(wanted: Wanted) -> tuple[list[Talk], dict[str, list[Chat]]]:
+def read_data(wanted: Wanted) -> Data:
+    """Read the chosen sets.
+
+    Raises:
+        InputError: an unknown set, or no such files. UnreadableFile: a file of another shape.
+    """
     if unknown := set(wanted.sets) - set(SETS):
         raise InputError(f"no set {', '.join(sorted(unknown))}: choose from {', '.join(SETS)}")
     zone, limit = ZoneInfo(TIMEZONE), wanted.limit
@@ -126,37 +138,13 @@ def _read(wanted: Wanted) -> tuple[list[Talk], dict[str, list[Chat]]]:
         chats[REALMEM] = evenly(realmem.read_chats(wanted.data / REALMEM, zone), limit)
     if LOCOMO in wanted.sets:
         chats[LOCOMO] = evenly(locomo.read_chats(wanted.data / LOCOMO, wanted.half, zone), limit)
-    return talks, chats
+    return Data(tuple(talks), chats)
 
 
 def evenly(items: Sequence[Item], count: int) -> list[Item]:
     """`count` of the items, spread over all of them; 0: all."""
     size = len(items)
     return list(items) if count == 0 or count >= size else [items[i * size // count] for i in range(count)]
-
-
-Distil = Callable[[str, Sequence[IncomingMessage]], list[Memory]]
-
-
-@contextmanager
-def opened(open_layer: OpenLayer) -> Iterator[Distil]:
-    """A fresh memory that says what it makes of a user's messages."""
-    clock = CaseClock(datetime(1970, 1, 2, tzinfo=UTC))
-    with tempfile.TemporaryDirectory(prefix="jiyi-extract-") as folder, open_layer(
-        Path(folder) / "memory.db", clock
-    ) as layer:  # fmt: skip
-        yield lambda user, messages: _distilled(layer, clock, user, messages)
-
-
-def _distilled(layer: MemoryLayer, clock: CaseClock, user: str, messages: Sequence[IncomingMessage]) -> list[Memory]:
-    """Observe, session by session, let the jobs run, and ask for the live memories."""
-    me = layer.scope(user, tz=TIMEZONE, surface="evaluation")
-    for session, turns in groupby(messages, key=lambda m: m.session):
-        batch = list(turns)
-        clock.reach(batch[-1].at)
-        me.observe(batch, session=session)
-        layer.work()
-    return me.memories()
 
 
 # ------------------------------------------------------------------ tables

@@ -168,4 +168,5 @@ for heading, commands in GROUPS.items():
 evaluation = typer.Typer(help="Measure what memory does, on labelled cases and on public data.", no_args_is_help=True)
 evaluation.command("cases")(with_common(measuring.cases))
 evaluation.command("extract")(with_common(measuring.extract))
+evaluation.command("sample")(with_common(measuring.sample))
 app.add_typer(evaluation, name="eval", rich_help_panel="Operate")

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from jiyi.assembly import load_vocabulary
 from jiyi.errors import InputError
-from jiyi.evaluation.extract_report import SETS, Wanted, measure
+from jiyi.evaluation.extract_report import SETS, Wanted, measure, read_data
 from jiyi.evaluation.harness import OWN_CASES, run_folder
+from jiyi.evaluation.sampling import (
+    REAL,
+    Row,
+    SamplePolicy,
+    Verdicts,
+    collect,
+    draw,
+    find_worth,
+    judge,
+    key_lines,
+    read_chats,
+    read_key,
+    read_labels,
+    read_worth,
+    sheet_lines,
+    write_lines,
+)
 from jiyi.surfaces.cli.calls import Call
 
 CASES_FAILED = 1
@@ -52,7 +70,9 @@ def extract(
     says is true. What counts as a match is printed below the tables.
     """
     sets = SETS if which == "all" else (which,)
-    found = measure(Wanted(data_folder(data), sets, half, limit))
+    read = read_data(Wanted(data_folder(data), sets, half, limit))
+    with call.out.progress("observing", read.count, "talk") as step:
+        found = measure(read, step=step)
     call.out.show(found.data(misses, wrong), [found.text(misses, wrong)])
 
 
@@ -68,3 +88,68 @@ def data_folder(given: Path | None) -> Path:
     if not named.is_dir():
         raise InputError(f"{named} is no folder: --data names the one that holds memdaily, realmem, locomo, …")
     return named
+
+
+def sample(
+    call: Call,
+    data: Data = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed draws the same sheet.")] = 1,
+    size: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of the sheet; a fifth of them is planted.")] = 200,
+    half: Annotated[
+        str, typer.Option(metavar="NAME", help="Which half of the data; it is part of file names.")
+    ] = "dev",
+    out: Annotated[
+        Path | None, typer.Option(metavar="STEM", help="Write STEM.jsonl, to be labelled, and STEM.key.jsonl.")
+    ] = None,
+    facts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Facts worth keeping, JSON lines: how many are stored.")
+    ] = None,
+    score: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A labelled sheet; may be repeated.")] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="The key of the labelled sheets.")] = None,
+) -> None:
+    """Have stored memories judged: draw a sheet with false ones mixed in, or score labelled sheets.
+
+    MemoryBank and LoCoMo are observed at default settings. Every row of the sheet shows a memory, the turns it rests on
+    and the turn before each; its label is to be good, bad or unsure. The key says which rows are planted: an altered
+    value, the wrong person, a wrong date, or the opposite. Lines of --facts are {"source", "fact", "keywords"}.
+    """
+    if score:
+        if key is None:
+            raise InputError("--score needs the key of the sheet: --key FILE")
+        verdicts = _judged(score, key)
+        call.out.show(verdicts.data(), [verdicts.text()])
+        return
+    if out is None and facts is None:
+        raise InputError(
+            "say what to do: --out STEM draws a sheet, --facts FILE looks for facts, --score FILE scores labels"
+        )
+    chats = read_chats(data_folder(data), half)
+    with call.out.progress("observing", len(chats), "talk") as step:
+        stored = collect(chats, step=step)
+    document: dict[str, Any] = {"stored": len(stored)}
+    lines: list[str] = []
+    if facts is not None:
+        kept = find_worth(read_worth(facts), stored, [chat.id for chat in chats], SamplePolicy())
+        document |= {"facts": kept.data()}
+        lines.append(kept.text())
+    if out is not None:
+        made = _sheet(draw(stored, size, seed, load_vocabulary(), SamplePolicy()), out)
+        document |= made
+        lines.append(
+            f"{made['sheet']}: {made['rows']} of {len(stored):,} memories to label, {made['planted']} of them planted; "
+            f"the key is {made['key']}"
+        )
+    call.out.show(document, lines)
+
+
+def _sheet(rows: list[Row], out: Path) -> dict[str, Any]:
+    sheet, key = out.with_name(f"{out.name}.jsonl"), out.with_name(f"{out.name}.key.jsonl")
+    write_lines(sheet, sheet_lines(rows))
+    write_lines(key, key_lines(rows))
+    planted = sum(row.kind != REAL for row in rows)
+    return {"sheet": str(sheet), "key": str(key), "rows": len(rows), "planted": planted}
+
+
+def _judged(files: list[Path], key: Path) -> Verdicts:
+    truth = read_key(key)
+    return judge({path.name: read_labels(path, truth) for path in files}, truth)
