@@ -107,6 +107,16 @@ def test_what_nobody_said_is_not_asked_for_and_counts_as_stored() -> None:
     assert counts(score(("你好",), (COUSIN,), memory("表弟", "HAS_GENDER", "男"))) == {}
 
 
+def test_other_words_for_the_truth_bound_precision_from_above() -> None:
+    people = (COUSIN,)
+    said_so = score(("我表弟是验货的。",), people, memory("表弟", "WORKS_AS", "验货"))
+    assert (said_so.unmatched, dict(said_so.reworded), said_so.precision(), said_so.precision_at_most()) == (
+        1, {"occupation": 1}, 0.0, 1.0,
+    )  # fmt: skip
+    made_up = score(("我表弟是验货的。",), people, memory("表弟", "WORKS_AS", "厨师"))
+    assert (made_up.unmatched, dict(made_up.reworded), made_up.precision_at_most()) == (1, {}, 0.0)
+
+
 def test_somebody_unknown_is_counted_apart() -> None:
     scores = score(
         TALK, (SELF, COUSIN, BOSS), memory("表弟的邻居", "HAS_HEIGHT", "171cm"), memory("舅妈", "AGED", "50岁")

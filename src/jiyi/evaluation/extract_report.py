@@ -170,13 +170,15 @@ def _attribute_text(name: str, s: Scores) -> str:
         "",
         f"Not asked for, because redaction removes them: {s.redacted.total():,} stated "
         f"({', '.join(f'{a} {n:,}' for a, n in s.redacted.items()) or 'none'}). Messages whose value fits two attributes "
-        f"alike: {s.unclear:,}. Memories with such a relation about somebody or something else: {s.others:,}, not judged.",
+        f"alike: {s.unclear:,}. Messages about one known person that hold none of that person's values: {s.unmatched:,}. Memories with such a relation about somebody or something else: {s.others:,}, not judged.",
         "",
         "stated: a message that speaks of exactly one known person holds that person's value (the user's own only near a cue). found: a live memory of the "
         "right person and relation, no denial, has it. stored: live memories that claim such an attribute of a known person. "
         "right: with the true value. Values are folded; dates by month and day, lengths in centimetres, ages as numbers; of "
         "two wordings the shorter may be the end of the longer and half of it (设计师 of 服装设计师), and a place a part of the "
-        "other (深圳 of 广东深圳). No synonyms: other words for a true value count as wrong, so precision is a lower bound.",
+        "other (深圳 of 广东深圳). No synonyms: other words for a true value count as wrong, so precision is a lower bound; "
+        f"{s.reworded.total():,} of the {(s.stored - s.right).total():,} wrong ones say what a message without any listed value says. "
+        f"If all of those are other words for the truth, precision is {percent(s.precision_at_most())}.",
     ]  # fmt: skip
     return "\n".join(lines)
 
@@ -230,7 +232,8 @@ def _attribute_data(s: Scores, misses: int, wrong: int) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "talks": s.talks, "messages": s.messages, "attributes": table, "all": total, "redacted": dict(s.redacted),
-        "unclear": s.unclear, "others": s.others,
+        "unclear": s.unclear, "unmatched": s.unmatched, "others": s.others,
+        "reworded": dict(s.reworded), "precision_at_most": s.precision_at_most(),
         "misses": _shown(s.misses, misses), "wrong": _shown(s.wrong, wrong),
     }  # fmt: skip
 

@@ -12,7 +12,8 @@ Two kinds of gold, and what counts for each. Everything here is pure: memories c
   true value (`values.same`). recall = found / stated. Values of classes that redaction removes are counted apart.
 - *stored*: live memories, not denials, with such a relation about one of the talk's people; *right*: those whose value is
   the person's true one, stated or not. precision = right / stored. A value in other words than the data's (老师 for 教师)
-  counts as wrong, so precision is a lower bound. A denial of the true value is stored and wrong; other denials say nothing.
+  counts as wrong, so precision is a lower bound; *reworded* are those of them that a message about the person holds word
+  for word while it holds none of the person's values, so (right + reworded) / stored is an upper bound. A denial of the true value is stored and wrong; other denials say nothing.
 
 **Facts** (`score_chat`): sentences that a data set says are worth knowing. *stored*: one live memory's text holds at least
 `FactPolicy.share` of the fact's content words (stems, no stop words, no names of the speakers), or its object's words, at
@@ -128,7 +129,9 @@ class Scores:
     found: Counter[str] = field(default_factory=Counter)
     stored: Counter[str] = field(default_factory=Counter)
     right: Counter[str] = field(default_factory=Counter)
+    reworded: Counter[str] = field(default_factory=Counter)
     redacted: Counter[str] = field(default_factory=Counter)
+    unmatched: int = 0
     unclear: int = 0
     others: int = 0
     talks: int = 0
@@ -138,6 +141,9 @@ class Scores:
 
     def precision(self, attribute: str | None = None) -> float | None:
         return _share(self.right, self.stored, attribute)
+
+    def precision_at_most(self) -> float | None:
+        return _share(self.right + self.reworded, self.stored, None)
 
     def recall(self, attribute: str | None = None) -> float | None:
         return _share(self.found, self.stated, attribute)
@@ -213,10 +219,11 @@ def _whole(word: str) -> str:
 def score_talk(talk: Talk, memories: Iterable[Memory], rules: AttributeMap, scores: Scores) -> None:
     """Add what one talk came to: `memories` are its live ones."""
     people = _People(talk.people, rules)
-    statements = _stated(talk, people, rules, scores)
+    statements, unmatched = _stated(talk, people, rules, scores)
     claims = _claims(memories, people, rules, scores)
     scores.talks += 1
     scores.messages += len(talk.messages)
+    scores.unmatched += len(unmatched)
     for statement in statements.values():
         attribute, person = statement.attribute, talk.people[statement.person]
         if attribute.redacted:
@@ -228,12 +235,17 @@ def score_talk(talk: Talk, memories: Iterable[Memory], rules: AttributeMap, scor
         else:
             scores.misses.append(Example(talk.id, attribute.id, _shown(person), statement.value, statement.text))
     for who, memory in claims:
-        _judge(memory, who, talk, statements, rules, scores)
+        _judge(memory, who, talk, statements, unmatched, rules, scores)
 
 
-def _stated(talk: Talk, people: _People, rules: AttributeMap, scores: Scores) -> dict[tuple[int, str], _Statement]:
-    """The first message for each attribute of each person."""
-    found: dict[tuple[int, str], _Statement] = {}
+Statements = dict[tuple[int, str], _Statement]
+Unmatched = list[tuple[int, str]]
+
+
+def _stated(talk: Talk, people: _People, rules: AttributeMap, scores: Scores) -> tuple[Statements, Unmatched]:
+    """The first message for each attribute of each person, and messages about a person, not the user, without any."""
+    found: Statements = {}
+    unmatched: Unmatched = []
     for message in talk.messages:
         who, by_role = people.in_message(message.text)
         if who is None:
@@ -250,7 +262,9 @@ def _stated(talk: Talk, people: _People, rules: AttributeMap, scores: Scores) ->
         scores.unclear += len(held_here) > 0 and not meant
         for statement in meant:
             found.setdefault((who, statement.attribute.id), statement)
-    return found
+        if not held_here and not own:
+            unmatched.append((who, message.text))
+    return found, unmatched
 
 
 def _true(person: Person, rules: AttributeMap) -> list[tuple[Attribute, str]]:
@@ -314,7 +328,7 @@ def _claims_it(memory: Memory, who: int, statement: _Statement) -> bool:
 
 
 def _judge(
-    memory: Memory, who: int, talk: Talk, statements: Mapping[tuple[int, str], _Statement], rules: AttributeMap, scores: Scores
+    memory: Memory, who: int, talk: Talk, statements: Statements, unmatched: Unmatched, rules: AttributeMap, scores: Scores
 ) -> None:  # fmt: skip
     """Count a claim for the attribute whose true value it states, else for the one it was most likely meant for."""
     triple = memory.triple
@@ -328,8 +342,10 @@ def _judge(
     scores.stored[attribute.id] += 1
     if fits and not triple.negated:
         scores.right[attribute.id] += 1
-    else:
-        scores.wrong.append(Example(talk.id, attribute.id, _shown(talk.people[who]), value, memory.text))
+        return
+    scores.wrong.append(Example(talk.id, attribute.id, _shown(talk.people[who]), value, memory.text))
+    if not triple.negated and any(w == who and held(attribute.kind, triple.object, text) for w, text in unmatched):
+        scores.reworded[attribute.id] += 1
 
 
 def _shown(person: Person) -> str:
