@@ -81,11 +81,16 @@ class AsyncMemoryLayer(_Twin):
     work, lag = _awaited(MemoryLayer.work), _awaited(MemoryLayer.lag)
     dead_jobs, retry_job = _awaited(MemoryLayer.dead_jobs), _awaited(MemoryLayer.retry_job)
     scopes, reindex, info = _awaited(MemoryLayer.scopes), _awaited(MemoryLayer.reindex), _awaited(MemoryLayer.info)
+    usage = _awaited(MemoryLayer.usage)
     backup, rotate_key = _awaited(MemoryLayer.backup), _awaited(MemoryLayer.rotate_key)
 
     async def check(self) -> list[Check]:
         """Go through the health of the database, all of it before the answer."""
         return await self._run(lambda: list(self._plain.check()))
+
+    async def check_model(self) -> list[Check]:
+        """Ask the language model a small question, if there is one."""
+        return await self._run(lambda: list(self._plain.check_model()))
 
     async def close(self) -> None:
         """Wait for the calls that run, and close. Closing twice is fine."""

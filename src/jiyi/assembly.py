@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jiyi.domain.memory import Language
 from jiyi.domain.relations import Vocabulary, parse_vocabulary
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
@@ -23,10 +25,15 @@ from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.indexing import Indexing
+from jiyi.pipelines.model_distil import ModelDistiller
+from jiyi.pipelines.modelling.candidates import Candidates
+from jiyi.pipelines.modelling.prompting import Prompt, Prompting, parse_prompt
+from jiyi.pipelines.modelling.spending import Spending
+from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
-from jiyi.ports import Keys, Store
-from jiyi.settings import Settings, read_settings
+from jiyi.ports import ChatModel, Keys, Store
+from jiyi.settings import Settings, read_settings, zone
 from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
 from jiyi.text.redaction import Redactor
 from jiyi.text.redaction_rules import RedactionRules, parse_redaction
@@ -51,6 +58,7 @@ def open_memory(
     settings: Settings | None = None,
     clock: Clock = wall_clock,
     reindexing: bool = False,
+    chat: ChatModel | None = None,
     **overrides: Any,
 ) -> MemoryLayer:
     """Open a memory, creating or migrating its database.
@@ -60,11 +68,13 @@ def open_memory(
         settings: a whole tree; otherwise `jiyi.toml` in the working directory, `JIYI_*` variables and keywords.
         clock: what time it is, as an aware datetime.
         reindexing: open although the text index was built with another segmenter, in order to rebuild it.
+        chat: a language model of your own to distil with, in place of the one that the settings name.
         overrides: single settings, e.g. `timezone="Asia/Shanghai"`, `worker=False`.
 
     Raises:
         SettingsError: a setting that cannot be used.
         SegmenterMismatch: the index was built with another segmenter or dictionary; names `jiyi reindex`.
+        MissingExtra: a language model is configured, and the extra `models` is not installed.
         StoreError: the file is no jiyi database, is damaged, or comes from a newer jiyi.
     """
     if settings is None:
@@ -75,7 +85,7 @@ def open_memory(
     try:
         file = None if settings.path == REFERENCE else database_file(settings)
         words = _dictionary(store, settings.dictionary, reindexing=reindexing)
-        parts = assemble(settings, words, open_keys(store, file))
+        parts = assemble(settings, words, open_keys(store, file), chat or open_model(settings, os.environ))
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
     except BaseException:
         store.close()
@@ -113,23 +123,72 @@ def database_file(settings: Settings) -> Path:
         raise SettingsError(f"path = {settings.path!r}: {error}") from error
 
 
-def assemble(settings: Settings, dictionary: tuple[str, ...] = (), keys: Keys | None = None) -> Parts:
+def assemble(
+    settings: Settings, dictionary: tuple[str, ...] = (), keys: Keys | None = None, chat: ChatModel | None = None
+) -> Parts:
     """Everything but the store. `dictionary` holds the database's own words; `keys` are in memory by default."""
     vocabulary = load_vocabulary()
     segmenter = load_segmenter(dictionary, settings.stop_words)
     indexing = Indexing(segmenter)
     facts = FactFinder(vocabulary, segmenter.fold)
     recall = Recall(indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars)
+    distiller = Distiller(vocabulary, load_constructions(), load_times(), segmenter.fold, settings.confidence)
+    gateway = Gateway(indexing, settings.gateway)
+    redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
+    model = None if chat is None else _model_distiller(chat, settings, segmenter, distiller, gateway, redaction)
     return Parts(
         settings=settings,
         dictionary=dictionary,
         vocabulary=vocabulary,
-        distiller=Distiller(vocabulary, load_constructions(), load_times(), segmenter.fold, settings.confidence),
+        distiller=distiller,
         indexing=indexing,
-        gateway=Gateway(indexing, settings.gateway),
+        gateway=gateway,
         recall=recall,
         context=Context(recall, settings.context, settings.profile, settings.confidence, vocabulary),
-        redaction=Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys()),
+        redaction=redaction,
+        model=model,
+    )
+
+
+def open_model(settings: Settings, environment: Mapping[str, str]) -> ChatModel | None:
+    """The language model that the settings name, None when they name none. Its key is read from the environment.
+
+    Raises:
+        SettingsError: the settings do not fit together, or the key's variable is not set. MissingExtra: no HTTP client.
+    """
+    if not settings.model.configured:
+        return None
+    from jiyi.models.presets import ANTHROPIC, endpoint
+
+    where = endpoint(settings.model, environment)
+    if where.wire == ANTHROPIC:
+        from jiyi.models.anthropic_wire import AnthropicWire
+
+        return AnthropicWire(where, settings.model)
+    from jiyi.models.openai_wire import OpenAIWire
+
+    return OpenAIWire(where, settings.model)
+
+
+def _model_distiller(
+    chat: ChatModel,
+    settings: Settings,
+    segmenter: Segmenter,
+    distiller: Distiller,
+    gateway: Gateway,
+    redaction: Redaction,
+) -> ModelDistiller:
+    vocabulary = distiller.vocabulary
+    support = Support(load_wordings(), segmenter, distiller.times, distiller.character, settings.support)
+    return ModelDistiller(
+        spending=Spending(chat, settings.model, zone(settings.timezone)),
+        prompting=Prompting(load_prompts(), load_schema(), vocabulary),
+        candidates=Candidates(distiller, vocabulary, support, redaction),
+        vocabulary=vocabulary,
+        gateway=gateway,
+        redaction=redaction,
+        policy=settings.model,
+        memory_chars=settings.limits.memory_chars,
     )
 
 
@@ -229,8 +288,11 @@ def _check_segmenter(store: Store, segmenter: Segmenter, *, reindexing: bool) ->
 # ------------------------------------------------------------------ data files
 
 
-def _shipped(name: str) -> str:
-    return (resources.files("jiyi") / "vocabulary" / name).read_text("utf-8")
+PROMPTS = "pipelines/prompts"
+
+
+def _shipped(name: str, folder: str = "vocabulary") -> str:
+    return resources.files("jiyi").joinpath(*folder.split("/"), name).read_text("utf-8")
 
 
 def _read_toml(text: str, name: str) -> Mapping[str, Any]:
@@ -262,6 +324,26 @@ def load_times() -> Times:
 def load_redaction() -> RedactionRules:
     """The shipped rules of redaction."""
     return parse_redaction(_read_toml(_shipped("redaction.toml"), "redaction.toml"))
+
+
+@cache
+def load_wordings() -> Mapping[Language, Wording]:
+    """The shipped words by which a model's statements are checked."""
+    return parse_wordings(_read_toml(_shipped("support.toml"), "support.toml"))
+
+
+@cache
+def load_prompts() -> Mapping[Language, Prompt]:
+    """The shipped prompts of distilling."""
+    names = {language: f"distil.{language.value}.md" for language in Language}
+    return {language: parse_prompt(_shipped(name, PROMPTS), name) for language, name in names.items()}
+
+
+@cache
+def load_schema() -> Mapping[str, Any]:
+    """The published JSON schema of a model's answer."""
+    schema: Mapping[str, Any] = json.loads(_shipped("memories.schema.json", PROMPTS))
+    return schema
 
 
 def read_dictionary(file: str) -> tuple[str, ...]:

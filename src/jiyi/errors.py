@@ -14,6 +14,11 @@
     │   ├── StoreCorrupt               a check failed; names the repair
     │   ├── SegmenterMismatch          the index was built with another segmenter; names `jiyi reindex`
     │   └── MigrationError             an unknown, edited or failing migration
+    ├── ModelError                     the language model gave no answer that can be used; the messages are safe
+    │   ├── ModelUnavailable           no answer in time, or a fault on its side: later there may be one
+    │   ├── ModelRefused               it will refuse again: the key, the name or the request is wrong
+    │   ├── UnusableAnswer             not the JSON that was asked for, also when asked again
+    │   └── SpendingLimitReached       the day's limit of tokens or money
     ├── SettingsError (also ValueError)    a setting that cannot be used
     └── MissingExtra (also ImportError)    an optional dependency is not installed; names the extra
 
@@ -22,9 +27,14 @@ Errors know nothing of HTTP or of exit codes: each surface holds its own table.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 
 class JiyiError(Exception):
     """Base of every error raised on purpose."""
+
+    passing = True
+    """Whether the same call may succeed later with nothing done about it; a job that fails otherwise is not tried again."""
 
 
 class InputError(JiyiError, ValueError):
@@ -77,6 +87,8 @@ class NotFound(JiyiError, LookupError):
 class PlanRefused(JiyiError):
     """The gateway will not apply this plan as it stands (SPEC W1, W2)."""
 
+    passing = False
+
 
 class StoreError(JiyiError):
     """The database cannot serve the call."""
@@ -103,6 +115,39 @@ class SegmenterMismatch(StoreError):
 
 class MigrationError(StoreError):
     """The schema is unknown, was edited after release, or could not be brought up to date."""
+
+
+class ModelError(JiyiError):
+    """The language model gave no answer that can be used. Nothing is lost: the messages are stored."""
+
+
+class ModelUnavailable(ModelError):
+    """No answer in time, or a fault on the model's side: later there may be one.
+
+    `retry_after` is how long its server asked to be left alone, if it did.
+    """
+
+    def __init__(self, reason: str, retry_after: timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class ModelRefused(ModelError):
+    """The model will refuse this again: the key, the name or the request is wrong."""
+
+    passing = False
+
+
+class UnusableAnswer(ModelError):
+    """The model's answer is not the JSON that was asked for, also when asked again."""
+
+    passing = False
+
+
+class SpendingLimitReached(ModelError):
+    """The day's limit of tokens or money is reached: no call is made before the next day (SPEC U8)."""
+
+    passing = False
 
 
 class SettingsError(JiyiError, ValueError):

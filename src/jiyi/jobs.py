@@ -4,7 +4,8 @@ Periodic work waits in the schedule, outside the queues, and becomes a job when 
 its handler to `engine._handlers`, and call `unit.schedule.sooner(scope, kind, at)` where something to do comes up.
 
 A handler runs inside the same transaction that takes its job off the queue, so its effect and its
-completion happen together, once, whatever crashes in between.
+completion happen together, once, whatever crashes in between. What takes long, as a language model does, is thought out
+before that transaction begins, and only what came of it is written inside.
 """
 
 from __future__ import annotations
@@ -12,17 +13,30 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from jiyi.errors import JiyiError, PlanRefused, StoreClosed
-from jiyi.ports import Job, Store, Unit
+from jiyi.errors import JiyiError, ModelUnavailable, StoreClosed
+from jiyi.ports import Job, Lane, Store, Unit
 from jiyi.settings import JobPolicy
 
 log = logging.getLogger("jiyi.jobs")
 
 Handler: TypeAlias = Callable[[Unit, Job, datetime], None]
 Clock: TypeAlias = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A job with something slow to do: `think` runs outside every transaction, and gives the handler that writes.
+
+    The lease is made as long as thinking may take at the most.
+    """
+
+    think: Callable[[Job, datetime], Handler]
+    lease: timedelta
+
 
 MAX_BACK_OFF = 8
 """The wait between two attempts grows fourfold so many times: from two seconds to a day and a half."""
@@ -40,10 +54,17 @@ class LeaseLost(JiyiError):
 
 
 class Runner:
-    """Runs due jobs of one store, one at a time."""
+    """Runs due jobs of one lane of a store, one at a time."""
 
-    def __init__(self, store: Store, handlers: Mapping[str, Handler], clock: Clock, policy: JobPolicy) -> None:
-        self._store, self._handlers, self._clock, self._policy = store, handlers, clock, policy
+    def __init__(
+        self,
+        store: Store,
+        handlers: Mapping[str, Handler | Thinking],
+        clock: Clock,
+        policy: JobPolicy,
+        lane: Lane = Lane.QUICK,
+    ) -> None:
+        self._store, self._handlers, self._clock, self._policy, self._lane = store, handlers, clock, policy, lane
         # Whoever runs jobs by hand waits for the job that the worker has in hand, instead of finding nothing due.
         self._one_at_a_time = threading.Lock()
 
@@ -60,7 +81,7 @@ class Runner:
     def _claim(self, unit: Unit, now: datetime) -> Job | None:
         for due in unit.schedule.take(now, DUE_AT_ONCE):
             unit.jobs.put(due.scope, due.kind, {}, now)
-        return unit.jobs.claim(now, now + self._policy.lease)
+        return unit.jobs.claim(now, now + self._policy.lease, self._lane)
 
     def run_until_idle(self, limit: int | None = None) -> int:
         """Run due jobs until none is left, or `limit` of them; returns how many ran."""
@@ -70,18 +91,18 @@ class Runner:
         return done
 
     def _run(self, job: Job) -> None:
-        handler = self._handlers.get(job.kind)
-
-        def work(unit: Unit) -> None:
-            assert handler is not None
-            handler(unit, job, self._clock())
-            if not unit.jobs.finish(job):
-                raise LeaseLost(f"job {job.id} was taken over")
-
-        if handler is None:
+        found = self._handlers.get(job.kind)
+        if found is None:
             self._fail(job, f"no handler for {job.kind!r}: is this an older jiyi?")
             return
         try:
+            handler = self._thought_out(found, job) if isinstance(found, Thinking) else found
+
+            def work(unit: Unit) -> None:
+                handler(unit, job, self._clock())
+                if not unit.jobs.finish(job):
+                    raise LeaseLost(f"job {job.id} was taken over")
+
             self._store.write(work)
         except LeaseLost:
             log.info("job %s of kind %s was taken over by another worker", job.id, job.kind)
@@ -91,14 +112,23 @@ class Runner:
             # The message of a foreign error may hold memory text, which must not reach the queue or the log.
             said = str(error) if isinstance(error, JiyiError) else "see the log of the worker"
             log.error("job %s of kind %s failed (attempt %s): %s", job.id, job.kind, job.attempt, type(error).__name__)
-            # What the gateway refuses now it would refuse again: somebody has to look at it.
-            self._fail(job, f"{type(error).__name__}: {said}", final=isinstance(error, PlanRefused))
+            self._fail(job, f"{type(error).__name__}: {said}", error)
 
-    def _fail(self, job: Job, error: str, *, final: bool = False) -> None:
+    def _thought_out(self, thinking: Thinking, job: Job) -> Handler:
         now = self._clock()
-        last = final or job.attempt >= self._policy.attempts
-        retry_at = None if last else now + self._policy.first_retry * 4 ** min(job.attempt - 1, MAX_BACK_OFF)
-        self._store.write(lambda unit: unit.jobs.fail(job, error, now, retry_at))
+        if not self._store.write(lambda unit: unit.jobs.renew(job, now + thinking.lease)):
+            raise LeaseLost(f"job {job.id} was taken over")
+        return thinking.think(job, now)
+
+    def _fail(self, job: Job, said: str, error: Exception | None = None) -> None:
+        now = self._clock()
+        # What is refused now would be refused again: somebody has to look at it.
+        final = isinstance(error, JiyiError) and not error.passing
+        wait = self._policy.first_retry * 4 ** min(job.attempt - 1, MAX_BACK_OFF)
+        if isinstance(error, ModelUnavailable) and error.retry_after is not None:
+            wait = max(wait, error.retry_after)
+        retry_at = None if final or job.attempt >= self._policy.attempts else now + wait
+        self._store.write(lambda unit: unit.jobs.fail(job, said, now, retry_at))
 
 
 class Worker:
@@ -115,11 +145,15 @@ class Worker:
         """Something was queued."""
         self._wake.set()
 
-    def stop(self) -> None:
-        """Finish the job at hand and stop; waiting jobs stay queued, durably."""
+    def stop(self, patience: float | None = None) -> None:
+        """Finish the job at hand and stop; waiting jobs stay queued, durably.
+
+        Args:
+            patience: seconds to wait for the job at hand at the most. One that takes longer is left: its lease runs out.
+        """
         self._stop.set()
         self._wake.set()
-        self._thread.join()
+        self._thread.join(patience)
 
     def _loop(self) -> None:
         while not self._stop.is_set():

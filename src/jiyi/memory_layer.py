@@ -11,6 +11,8 @@ from jiyi.engine import Engine, Parts
 from jiyi.errors import NotFound
 from jiyi.jobs import Clock
 from jiyi.pipelines.indexing import rebuild
+from jiyi.pipelines.modelling.probing import probe
+from jiyi.pipelines.modelling.spending import Usage, read_usage
 from jiyi.ports import Check, DeadJob, JobCounts, Store, StoreInfo
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
@@ -49,7 +51,7 @@ class MemoryLayer:
 
     def work(self, limit: int | None = None) -> int:
         """Run due background jobs until none is left (or `limit`); returns how many ran. Reads are written too."""
-        return self._engine.work(limit)
+        return self._engine.work(limit, slow=True)
 
     def lag(self) -> JobCounts:
         """Waiting, running and dead jobs of all scopes: how far behind distilling is (SPEC O5)."""
@@ -66,6 +68,12 @@ class MemoryLayer:
         if not self._store.write(lambda unit: unit.jobs.revive(job_id, self._clock())):
             raise NotFound(f"no dead job {job_id}: dead_jobs() lists them")
         self._engine.wake()
+
+    def usage(self, limit: int = 20) -> Usage:
+        """What the language model was asked of late, and what it came to (SPEC U8)."""
+        model = self._parts.model
+        name = None if model is None else model.spending.model.name
+        return read_usage(self._store, self._parts.settings, name, self._clock(), limit)
 
     def scopes(self) -> list[Scope]:
         """Every scope that was ever written to."""
@@ -92,6 +100,11 @@ class MemoryLayer:
         """Go through the health of the database and its views, a line at a time."""
         yield from self._store.check(lambda _kind, item: self._parts.indexing.any(item))
         yield from self._parts.redaction.keys.check()
+
+    def check_model(self) -> Iterator[Check]:
+        """Ask the language model a small question, if there is one: does it answer, how, and can it be used?"""
+        if self._parts.model is not None:
+            yield probe(self._store, self._parts.model, self._clock())
 
     def info(self) -> StoreInfo:
         return self._store.info()

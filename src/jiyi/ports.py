@@ -294,22 +294,41 @@ class JobCounts:
     oldest_at: datetime | None
 
 
+class Lane(StrEnum):
+    """Which worker runs a job. What waits for a language model never holds back what does not (SPEC C1)."""
+
+    QUICK = "quick"
+    SLOW = "slow"
+
+
 class Jobs(Protocol):
     """A durable queue in the same database and transaction as the data (SPEC O5).
 
-    Jobs of one scope run one after another, in the order they were queued.
+    Jobs of one scope and lane run one after another, in the order they were queued.
     """
 
-    def put(self, scope: Scope, kind: str, payload: Mapping[str, Any], now: datetime) -> int:
-        """Queue a job; the payload is plain JSON and holds no memory text."""
+    def put(
+        self,
+        scope: Scope,
+        kind: str,
+        payload: Mapping[str, Any],
+        now: datetime,
+        *,
+        lane: Lane = Lane.QUICK,
+        not_before: datetime | None = None,
+    ) -> int:
+        """Queue a job; the payload is plain JSON and holds no memory text. It waits until `not_before`, if given."""
 
-    def claim(self, now: datetime, lease_until: datetime) -> Job | None:
-        """*Operator.* The next job that is due and whose scope has none running, leased to the caller.
+    def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
+        """*Operator.* The next job of the lane that is due and whose scope has none of it running, leased to the caller.
 
-        A job that was never tried is due, even if the clock was set back since it was queued.
+        A job that was never tried and waits for no instant is due, even if the clock was set back since it was queued.
 
         A lease that has passed counts as lost: the job is due again, with a higher attempt.
         """
+
+    def renew(self, job: Job, lease_until: datetime) -> bool:
+        """Hold a running job until then; false when the lease was lost to another worker."""
 
     def finish(self, job: Job) -> bool:
         """Take the job off the queue; false when the lease was lost to another worker (then undo your work)."""
@@ -362,6 +381,124 @@ class Schedule(Protocol):
         """*Operator.* Take off what is due at `now`, the earliest first, at most `limit`."""
 
 
+# ---------------------------------------------------------------------------------- language models
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a language model is asked: JSON of a schema.
+
+    Args:
+        instructions: the system prompt. text: what it is about.
+        schema: a JSON schema that the answer is to fit, called `name`.
+        max_tokens: of the answer.
+        before: an answer that would not do, and what was wrong with it.
+    """
+
+    instructions: str
+    text: str
+    schema: Mapping[str, Any]
+    name: str
+    max_tokens: int
+    before: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a language model said. `whole`: it was not cut off. `way`: how JSON was asked for, of `WAYS`.
+
+    `seconds` is how long it took, retries included; token counts are the provider's, or estimated where it gives none.
+    """
+
+    text: str
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    whole: bool = True
+    way: str = "text"
+
+
+WAYS = ("schema", "tool", "json", "text")
+"""The ladder of structured output, best first: JSON schema, tool call, JSON object, plain text (SPEC U8)."""
+
+
+class ChatModel(Protocol):
+    """A language model behind some wire. May be used by several threads."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, for the ledger and for people: `deepseek/deepseek-chat`. No key in it."""
+
+    def ask(self, question: Question) -> Answer:
+        """Raises:
+        ModelUnavailable: no answer now; later there may be one. ModelRefused: it will not answer this, also not later.
+        """
+
+    def close(self) -> None:
+        """Give up what is under way, soon, and let go of connections. Closing twice is fine."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call of a language model, as it is kept: no word of what was asked or said. `cost` is in the user's currency."""
+
+    at: datetime
+    job: int
+    kind: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+    cost: float
+    seconds: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What calls came to. `failed` of them gave no answer."""
+
+    calls: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out
+
+
+class ModelCalls(Protocol):
+    """What language models were asked and what that came to (SPEC U8)."""
+
+    def add(self, scope: Scope | None, call: ModelCall) -> None:
+        """Keep a call that was made for a scope, or for none."""
+
+    def spent(self, since: datetime) -> Spent:
+        """*Operator.* Of all scopes, from that instant on. An outcome other than `OK` is a failure."""
+
+    def latest(self, limit: int = 50) -> list[ModelCall]:
+        """*Operator.* The latest calls of all scopes, newest first."""
+
+
+OK = "ok"
+"""The outcome of a call that was answered."""
+
+
+class Segments(Protocol):
+    """How far sessions were cut into the segments that a language model reads (SPEC C7)."""
+
+    def open_at(self, scope: Scope, seq: int) -> None:
+        """The open segment of its session begins with this message, which exists."""
+
+    def cut_after(self, scope: Scope, seq: int) -> None:
+        """A segment of its session ends with this message, which exists; the next one begins behind it."""
+
+    def open_from(self, scope: Scope, session: str) -> int | None:
+        """Messages of this session are uncut from that number on; None when the session was never opened."""
+
+
 # ---------------------------------------------------------------------------------- the whole
 
 
@@ -380,6 +517,9 @@ class Unit(Protocol):
     def jobs(self) -> Jobs: ...
     @property
     def schedule(self) -> Schedule: ...
+    def segments(self) -> Segments: ...
+    @property
+    def model_calls(self) -> ModelCalls: ...
 
     def scopes(self) -> Iterable[Scope]:
         """*Operator.* Every scope that was ever written to, in order of creation."""

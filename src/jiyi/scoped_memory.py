@@ -28,6 +28,7 @@ from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.judging import Occasion, judge_all, judge_correction
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
 from jiyi.pipelines.recall import Filters, Recollection
+from jiyi.pipelines.segments import close_segment
 from jiyi.ports import JobCounts, SessionInfo, Unit
 
 N = TypeVar("N", str, str | None)
@@ -63,7 +64,7 @@ class ScopedMemory:
         """
         now, limits = self._clock(), self._parts.settings.limits
         checked = check_messages(messages, session=session, now=now.astimezone(self._zone), limits=limits)
-        observed = observe(self._store, self._scope, checked, now, self._parts.redaction)
+        observed = observe(self._store, self._scope, checked, now, self._parts.redaction, self._engine.kinds)
         if observed.new:
             self._engine.wake()
         return observed
@@ -339,9 +340,13 @@ class ScopedMemory:
             return unit.ledger.entries(self._scope, after=start)
 
     def end(self, session: str) -> None:
-        """The session is over: what it said is distilled before this returns."""
-        check_name("session", session)
+        """The session is over: what it said is distilled before this returns, by the language model too where there is one."""
+        session, now = self._stored_name(check_name("session", session)), self._clock()
         self._engine.work()
+        if self._parts.model is not None:
+            policy = self._parts.settings.model
+            self._store.write(lambda unit: close_segment(unit, self._scope, session, now, policy))
+            self._engine.work(slow=True)
 
     # ---------------------------------------------------------------- out of here and back
 

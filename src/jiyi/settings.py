@@ -60,6 +60,59 @@ class JobPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelPolicy:
+    """The language model that distils beside the rules, if any, and what it may cost (SPEC C7, U8)."""
+
+    # A provider of models/presets.toml: openai, anthropic, deepseek, qwen, kimi, glm, siliconflow, openrouter, ollama …
+    preset: str | None = None
+    # The model's name as the provider writes it.
+    name: str | None = None
+    # Where the API is, up to and including /v1; from the preset by default.
+    base_url: str | None = None
+    # How the endpoint is spoken to; from the preset, else openai.
+    wire: Literal["openai", "anthropic"] | None = None
+    # The environment variable that holds the key. The key itself is never a setting, so that no list of settings shows it.
+    key_env: str | None = None
+    # How JSON is asked for first; from the preset. What an endpoint refuses is tried one step lower.
+    structured: Literal["schema", "tool", "json", "text"] | None = None
+    # Ask for the answer in pieces. Some endpoints answer in no other way.
+    stream: bool = False
+    # What one call reads: a segment of one session, closed at so many messages or characters, or after a silence.
+    segment_messages: int = 20
+    segment_chars: int = 6000
+    quiet_seconds: float = 60.0
+    # The longest answer, in tokens.
+    output_tokens: int = 4000
+    # How much an answer may vary; left out where it is 0 and the endpoint refuses it.
+    temperature: float = 0.0
+    # Without a byte for so long the try is over; a whole question, with its retries, ends after deadline_seconds.
+    timeout_seconds: float = 60.0
+    deadline_seconds: float = 180.0
+    retries: int = 2
+    # The first wait between two tries; it doubles. A server's Retry-After goes before it.
+    retry_seconds: float = 1.0
+    # What a day may cost, over all users; 0 is no limit. Money needs the prices per million tokens.
+    tokens_per_day: int = 2_000_000
+    money_per_day: float = 0.0
+    price_in: float = 0.0
+    price_out: float = 0.0
+
+    @property
+    def configured(self) -> bool:
+        return bool(self.preset or self.base_url)
+
+
+@dataclass(frozen=True, slots=True)
+class SupportPolicy:
+    """When the words of a message support what a model says of it (SPEC C7)."""
+
+    # So many of a statement's words may stand nowhere in what it cites. Each is a chance for something invented.
+    unsaid: int = 0
+    # Two statements that rest on the same message and share so many of their words are one.
+    same: float = 0.7
+
+
+@dataclass(frozen=True, slots=True)
 class AccessPolicy:
     """Reads are counted in memory and written together (SPEC F5)."""
 
@@ -94,6 +147,8 @@ class Settings:
     context: ContextPolicy = field(default_factory=ContextPolicy)
     jobs: JobPolicy = field(default_factory=JobPolicy)
     night: NightPolicy = field(default_factory=NightPolicy)
+    model: ModelPolicy = field(default_factory=ModelPolicy)
+    support: SupportPolicy = field(default_factory=SupportPolicy)
     access: AccessPolicy = field(default_factory=AccessPolicy)
     redaction: RedactionPolicy = field(default_factory=RedactionPolicy)
 
@@ -109,6 +164,20 @@ class Settings:
                 raise SettingsError(
                     f"{name} = {getattr(self, name)!r}: choose one of {', '.join(filter(None, allowed))}"
                 )
+        _check_model(self.model)
+
+
+def _check_model(model: ModelPolicy) -> None:
+    for name, choices in (("wire", ("openai", "anthropic")), ("structured", ("schema", "tool", "json", "text"))):
+        if (given := getattr(model, name)) not in (None, *choices):
+            raise SettingsError(f"model.{name} = {given!r}: choose one of {', '.join(choices)}")
+    if model.configured and not model.name:
+        raise SettingsError("model.name is missing: say which model, as the provider writes it")
+    if model.money_per_day and not (model.price_in or model.price_out):
+        raise SettingsError("model.money_per_day needs model.price_in and model.price_out, per million tokens")
+    for name in ("segment_messages", "segment_chars", "output_tokens", "timeout_seconds", "deadline_seconds"):
+        if getattr(model, name) <= 0:
+            raise SettingsError(f"model.{name} = {getattr(model, name)}: use a number above 0")
 
 
 def _check_numbers(tree: Any, where: str) -> None:

@@ -26,7 +26,21 @@ from jiyi.pipelines.history import read_versions
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import overlay
 from jiyi.pipelines.recall import Filters, Recall, Recollection
-from jiyi.ports import Document, Hit, Jobs, Kind, Ledger, Memories, Messages, Schedule, SessionInfo, TextIndex, Unit
+from jiyi.ports import (
+    Document,
+    Hit,
+    Jobs,
+    Kind,
+    Ledger,
+    Memories,
+    Messages,
+    ModelCalls,
+    Schedule,
+    Segments,
+    SessionInfo,
+    TextIndex,
+    Unit,
+)
 
 CHUNK = 256
 """Hits whose messages are looked up in one go."""
@@ -111,6 +125,14 @@ class UnitThen(Unit):
     @property
     def schedule(self) -> Schedule:
         return self._unit.schedule
+
+    @property
+    def segments(self) -> Segments:
+        return self._unit.segments
+
+    @property
+    def model_calls(self) -> ModelCalls:
+        return self._unit.model_calls
 
     def scopes(self) -> list[Scope]:
         return list(self._unit.scopes())

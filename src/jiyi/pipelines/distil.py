@@ -105,6 +105,18 @@ class Distiller:
         """An object for comparing, as an observation of the relation has it."""
         return self._normalising.value(relation, said, self.fold(said).strip(), at, language)
 
+    def subject(self, relation: Relation, written: str, language: Language) -> str | None:
+        """What a fact of the relation is filed under whose subject is written so; None when it cannot have that one."""
+        return self._reader.subject(relation, written, language)
+
+    def dated(self, text: str, at: datetime, language: Language) -> str:
+        """A text with a date after each expression that could not be understood later: 昨天（2026-03-01）."""
+        return self._normalising.with_dates(text, at, language)
+
+    def character(self, character: str) -> str:
+        """One character folded into one, so that places stay."""
+        return self._character(character)
+
     def _view(self, text: str, at: datetime) -> View:
         return view_of(text, at, self.times, self._character)
 
@@ -134,7 +146,7 @@ class Distiller:
         time = self._normalising.phrase(found, text)
         return Observation(
             text=render(relation, subject, said, found.language, negated=found.negated, time=time),
-            category=category or _category(relation, subject),
+            category=category or category_of(relation, subject),
             importance=importance,
             source=source,
             start=start,
@@ -145,7 +157,7 @@ class Distiller:
             replaces=self._value(found, found.replaces_text, found.replaces, at),
             replaces_text=found.replaces_text,
             evidence=evidence,
-            keywords=_keywords(relation),
+            keywords=keywords_of(relation),
             kept=found.kept,
             language=found.language,
             until=self._normalising.until(found, at),
@@ -188,14 +200,14 @@ def _local(at: datetime, zone: tzinfo) -> datetime:
         return at
 
 
-def _category(relation: Relation, subject: str) -> Category:
+def category_of(relation: Relation, subject: str) -> Category:
     """Facts about other people are about relationships, whatever they would be about the user."""
     if subject in (USER, COMPANY) or relation.category not in (Category.PROFILE, Category.PREFERENCE):
         return relation.category
     return Category.RELATIONSHIP
 
 
-def _keywords(relation: Relation) -> tuple[str, ...]:
+def keywords_of(relation: Relation) -> tuple[str, ...]:
     """The relation's names, both languages by turns, so that the other language's term finds the memory (SPEC C10)."""
     half = MAX_KEYWORDS // 2
     zh, en = relation.names.zh, relation.names.en

@@ -40,9 +40,17 @@ class Observed:
 
 
 def observe(
-    store: Store, scope: Scope, messages: Sequence[IncomingMessage], now: datetime, redaction: Redaction
+    store: Store,
+    scope: Scope,
+    messages: Sequence[IncomingMessage],
+    now: datetime,
+    redaction: Redaction,
+    kinds: Sequence[str] = (INDEX, DISTIL),
 ) -> Observed:
     """Redact checked messages, store them and queue their indexing and distilling, in one transaction. Durable on return.
+
+    Args:
+        kinds: of the jobs to queue.
 
     Raises:
         ConflictingMessage: a known id with another text; nothing of the batch is stored.
@@ -62,8 +70,8 @@ def observe(
         fresh = [message.seq for message, is_new in stored if is_new]
         if fresh:
             payload = {"first": min(fresh), "last": max(fresh)}
-            unit.jobs.put(scope, INDEX, payload, now)
-            unit.jobs.put(scope, DISTIL, payload, now)
+            for kind in kinds:
+                unit.jobs.put(scope, kind, payload, now)
         return Observed(tuple(message for message, _ in stored), len(fresh))
 
     return store.write(work)

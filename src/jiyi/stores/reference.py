@@ -32,11 +32,13 @@ from jiyi.ports import (
     Job,
     JobCounts,
     Kind,
+    Lane,
     SessionInfo,
     Store,
     StoreInfo,
     Unit,
 )
+from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments
 from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
 
 T = TypeVar("T")
@@ -56,6 +58,8 @@ class _Unit:
         self.ledger = _Ledger(access)
         self.jobs = _Jobs(access)
         self.schedule = _Schedule(access)
+        self.segments = ReferenceSegments(access)
+        self.model_calls = ReferenceModelCalls(access)
 
     def scopes(self) -> list[Scope]:
         return list(self._access.all().scopes)
@@ -347,26 +351,45 @@ class _Jobs:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    def put(self, scope: Scope, kind: str, payload: Mapping[str, Any], now: datetime) -> int:
+    def put(
+        self,
+        scope: Scope,
+        kind: str,
+        payload: Mapping[str, Any],
+        now: datetime,
+        *,
+        lane: Lane = Lane.QUICK,
+        not_before: datetime | None = None,
+    ) -> int:
         self._access.change(scope)
         state = self._access.change_all()
         state.last_job += 1
         state.last_turn += 1
         text = json.dumps(dict(payload), ensure_ascii=False)
-        state.jobs[state.last_job] = QueuedJob(state.last_job, state.last_turn, scope, kind, text, 0, now, now)
+        due_at, waits = not_before or now, not_before is not None
+        state.jobs[state.last_job] = QueuedJob(
+            state.last_job, state.last_turn, scope, kind, text, 0, now, due_at, lane, waits
+        )
         return state.last_job
 
-    def claim(self, now: datetime, lease_until: datetime) -> Job | None:
+    def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
         jobs = self._access.change_all().jobs
         seen: set[Scope] = set()
-        for job in sorted(jobs.values(), key=lambda j: j.turn):
-            # Only the first job of a scope may run: one that waits for its retry holds back those behind it.
-            due = job.due_at <= now or job.attempt == 0
+        for job in sorted((j for j in jobs.values() if j.lane is lane), key=lambda j: j.turn):
+            # Only the first job of a queue may run: one that waits for its retry holds back those behind it.
+            due = job.due_at <= now or (job.attempt == 0 and not job.waits)
             if job.scope not in seen and not job.running(now) and due:
                 jobs[job.id] = job = replace(job, attempt=job.attempt + 1, lease_until=lease_until)
                 return Job(job.id, job.scope, job.kind, json.loads(job.payload), job.attempt, job.queued_at)
             seen.add(job.scope)
         return None
+
+    def renew(self, job: Job, lease_until: datetime) -> bool:
+        jobs = self._access.change_all().jobs
+        if not self._holds(job):
+            return False
+        jobs[job.id] = replace(jobs[job.id], lease_until=lease_until)
+        return True
 
     def finish(self, job: Job) -> bool:
         jobs = self._access.change_all().jobs
@@ -404,7 +427,7 @@ class _Jobs:
             return False
         queued, _ = state.dead.pop(job_id)
         state.last_turn += 1
-        state.jobs[job_id] = replace(queued, turn=state.last_turn, attempt=0, queued_at=now, due_at=now)
+        state.jobs[job_id] = replace(queued, turn=state.last_turn, attempt=0, queued_at=now, due_at=now, waits=False)
         return True
 
     def _holds(self, job: Job) -> bool:

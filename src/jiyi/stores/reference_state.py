@@ -16,7 +16,7 @@ from jiyi.domain.memory import Memory, Message
 from jiyi.domain.plans import LedgerEntry
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreError
-from jiyi.ports import DeadJob, Document, Kind
+from jiyi.ports import DeadJob, Document, Kind, Lane, ModelCall
 
 
 @dataclass(slots=True)
@@ -30,6 +30,7 @@ class ScopeState:
     documents: dict[tuple[Kind, int], Document] = field(default_factory=dict)
     indexed_up_to: int = 0
     ledger: dict[int, LedgerEntry] = field(default_factory=dict)
+    cuts: dict[int, int] = field(default_factory=dict)
 
     def copy(self) -> Self:
         return replace(self, **_copied_dicts(self))
@@ -37,7 +38,7 @@ class ScopeState:
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """`turn` orders the queue: a revived job goes to its end and keeps its id. `lease_until` means running."""
+    """`turn` orders the queue: a revived job goes to its end and keeps its id. `lease_until` means running; `waits`: not before `due_at`, also when it was never tried."""
 
     id: int
     turn: int
@@ -47,6 +48,8 @@ class QueuedJob:
     attempt: int
     queued_at: datetime
     due_at: datetime
+    lane: Lane = Lane.QUICK
+    waits: bool = False
     lease_until: datetime | None = None
 
     def running(self, now: datetime) -> bool:
@@ -63,6 +66,7 @@ class State:
     schedule: dict[tuple[Scope, str], datetime] = field(default_factory=dict)
     last_job: int = 0
     last_turn: int = 0
+    model_calls: dict[int, ModelCall] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> Self:

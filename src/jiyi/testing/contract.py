@@ -23,6 +23,7 @@ from jiyi.testing.contract_jobs import JobsContract
 from jiyi.testing.contract_ledger import LedgerContract
 from jiyi.testing.contract_memories import MemoriesContract
 from jiyi.testing.contract_messages import MessagesContract
+from jiyi.testing.contract_model import ModelCallsContract, SegmentsContract
 from jiyi.testing.contract_schedule import ScheduleContract
 from jiyi.testing.contract_store import StoreContract
 from jiyi.testing.contract_text import TextIndexContract
@@ -33,7 +34,9 @@ __all__ = [
     "LedgerContract",
     "MemoriesContract",
     "MessagesContract",
+    "ModelCallsContract",
     "ScheduleContract",
+    "SegmentsContract",
     "StoreContract",
     "TextIndexContract",
 ]

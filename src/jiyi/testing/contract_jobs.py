@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jiyi.domain.scope import Scope
-from jiyi.ports import DeadJob, Job, JobCounts, Store, Unit
+from jiyi.ports import DeadJob, Job, JobCounts, Lane, Store, Unit
 from jiyi.testing.contract_base import ME, NOW, OTHERS, YOU, Contract, later
 
 LEASE = 5
@@ -26,6 +26,12 @@ def claim(store: Store, minutes: float = 0) -> Job | None:
 
 def claimed(store: Store, minutes: float = 0) -> Job:
     job = claim(store, minutes)
+    assert job is not None
+    return job
+
+
+def claimed_slow(store: Store, minutes: float = 0) -> Job:
+    job = store.write(lambda unit: unit.jobs.claim(later(minutes), later(minutes + LEASE), Lane.SLOW))
     assert job is not None
     return job
 
@@ -114,6 +120,45 @@ class JobsContract(Contract):
         first = put(store)
         assert finish(store, claimed(store))
         assert put(store) != first
+
+    # ------------------------------------------------------------------ lanes, and jobs that wait
+
+    def test_each_lane_is_a_queue_of_its_own(self, store: Store) -> None:
+        slow = store.write(lambda unit: unit.jobs.put(ME, "model", {}, NOW, lane=Lane.SLOW))
+        quick, later_slow = put(store), store.write(lambda unit: unit.jobs.put(ME, "model", {}, NOW, lane=Lane.SLOW))
+        assert claimed(store).id == quick
+        assert claim(store) is None
+        job = store.write(lambda unit: unit.jobs.claim(NOW, later(LEASE), Lane.SLOW))
+        assert job is not None
+        assert job.id == slow
+        assert store.write(lambda unit: unit.jobs.claim(NOW, later(LEASE), Lane.SLOW)) is None
+        fail(store, job, 0, 30)
+        assert store.write(lambda unit: unit.jobs.claim(later(1), later(LEASE), Lane.SLOW)) is None
+        fail(store, claimed_slow(store, 31), 31, None)
+        assert claimed_slow(store, 31).id == later_slow
+        assert revive(store, slow, 32)
+        assert claim(store, 33) is not None  # the quick one, whose lease has passed
+        assert counts(store, ME, 33) == JobCounts(1, 2, 0, later(32))
+
+    def test_a_job_can_wait_for_an_instant(self, store: Store) -> None:
+        store.write(lambda unit: unit.jobs.put(ME, "close", {}, NOW, not_before=later(10)))
+        behind = put(store)
+        assert claim(store, 9) is None
+        assert counts(store, ME).waiting == 2
+        first = claimed(store, 10)
+        assert (first.kind, first.queued_at) == ("close", NOW)
+        assert finish(store, first)
+        assert claimed(store, 10).id == behind
+
+    def test_a_lease_can_be_renewed_while_it_is_held(self, store: Store) -> None:
+        put(store)
+        first = claimed(store)
+        assert store.write(lambda unit: unit.jobs.renew(first, later(60))) is True
+        assert claim(store, LEASE + 1) is None
+        second = claimed(store, 61)
+        assert store.write(lambda unit: unit.jobs.renew(first, later(90))) is False
+        assert finish(store, second)
+        assert store.write(lambda unit: unit.jobs.renew(second, later(90))) is False
 
     # ------------------------------------------------------------------ leases
 

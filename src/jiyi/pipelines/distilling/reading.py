@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from jiyi.domain.belief import Mode
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Language
-from jiyi.domain.relations import COMPANY, USER, Vocabulary
+from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
 from jiyi.pipelines.distilling.clauses import Clause, Sentence, View, clauses, sentences, trimmed
 from jiyi.pipelines.distilling.fitting import Fitter, Found, Talk, Who
 from jiyi.pipelines.distilling.grammar import Constructions, Grammar, compiled
@@ -71,6 +71,12 @@ class Reader:
             return found
         whole = Sentence(0, len(view.text), asked=False)
         return [*found, self._scan(view, whole, talk).free(trimmed(view.shadow, 0, len(view.shadow)))]
+
+    def subject(self, relation: Relation, written: str, language: Language) -> str | None:
+        """What a fact of the relation is filed under whose subject is written so (我妈妈, Anna, 我们公司); None without one."""
+        fitter, talk = self._fitters[language], Talk(declared=True)
+        who = fitter.who(written, talk)
+        return None if who is None else fitter.filed(relation, who, talk)
 
     def _scan(self, view: View, sentence: Sentence, talk: Talk) -> _Scan:
         words = view.shadow[sentence.start : sentence.end]

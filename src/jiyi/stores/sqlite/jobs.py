@@ -1,7 +1,7 @@
 """The job queue in SQLite (SPEC O5).
 
-The jobs of one owner are a queue in order of `turn`; only its first job carries `due_at`. So looking for
-work reads one index of first jobs, however long the queues are, and no two jobs of an owner can run at once.
+The jobs of one owner and lane are a queue in order of `turn`; only its first job carries `due_at`. So looking for
+work reads one index of first jobs, however long the queues are, and no two jobs of a queue can run at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from jiyi.domain.encoding import instant, micros, optional_instant, to_json
 from jiyi.domain.scope import Scope
-from jiyi.ports import DeadJob, Job, JobCounts, Jobs
+from jiyi.ports import DeadJob, Job, JobCounts, Jobs, Lane
 from jiyi.stores.sqlite.access import Access, at_most
 
 
@@ -21,42 +21,59 @@ class SqliteJobs(Jobs):
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    def put(self, scope: Scope, kind: str, payload: Mapping[str, Any], now: datetime) -> int:
+    def put(
+        self,
+        scope: Scope,
+        kind: str,
+        payload: Mapping[str, Any],
+        now: datetime,
+        *,
+        lane: Lane = Lane.QUICK,
+        not_before: datetime | None = None,
+    ) -> int:
         owner = self._access.make_owner(scope)
         sql = """
-            INSERT INTO job (owner, turn, state, queued_at, kind, payload)
-            VALUES (?, (SELECT coalesce(max(turn), 0) + 1 FROM job), 'waiting', ?, ?, ?) RETURNING id
+            INSERT INTO job (owner, turn, state, queued_at, kind, payload, lane, not_before)
+            VALUES (?, (SELECT coalesce(max(turn), 0) + 1 FROM job), 'waiting', ?, ?, ?, ?, ?) RETURNING id
         """
-        [(job_id,)] = self._access.change_returning(sql, (owner, micros(now), kind, to_json(dict(payload))))
-        self._step_up(owner)
+        wait = None if not_before is None else micros(not_before)
+        row = (owner, micros(now), kind, to_json(dict(payload)), lane.value, wait)
+        [(job_id,)] = self._access.change_returning(sql, row)
+        self._step_up(owner, lane.value)
         return int(job_id)
 
-    def _step_up(self, owner: int) -> None:
-        """Give the first job of the owner's queue its due time, if it has none yet."""
+    def _step_up(self, owner: int, lane: str) -> None:
+        """Give the first job of the queue its due time, if it has none yet."""
         sql = """
-            UPDATE job SET due_at = queued_at
-            WHERE id = (SELECT id FROM job WHERE owner = ? AND state <> 'dead' ORDER BY turn LIMIT 1) AND due_at IS NULL
+            UPDATE job SET due_at = coalesce(not_before, queued_at)
+            WHERE id = (SELECT id FROM job WHERE owner = ? AND lane = ? AND state <> 'dead' ORDER BY turn LIMIT 1)
+                  AND due_at IS NULL
         """
-        self._access.change(sql, (owner,))
+        self._access.change(sql, (owner, lane))
 
-    def claim(self, now: datetime, lease_until: datetime) -> Job | None:
+    def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
         sql = """
             UPDATE job SET state = 'running', attempt = attempt + 1, due_at = :lease
-            WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND (due_at <= :now OR attempt = 0)
-                        ORDER BY turn LIMIT 1)
+            WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND lane = :lane
+                        AND (due_at <= :now OR (attempt = 0 AND not_before IS NULL)) ORDER BY turn LIMIT 1)
             RETURNING id, owner, kind, payload, attempt, queued_at
         """
-        found = self._access.change_returning(sql, {"now": micros(now), "lease": micros(lease_until)})
+        arguments = {"now": micros(now), "lease": micros(lease_until), "lane": lane.value}
+        found = self._access.change_returning(sql, arguments)
         if not found:
             return None
         [(job_id, owner, kind, payload, attempt, queued_at)] = found
         return Job(job_id, self._scope(owner), kind, json.loads(payload), attempt, instant(queued_at))
 
+    def renew(self, job: Job, lease_until: datetime) -> bool:
+        sql = "UPDATE job SET due_at = ? WHERE id = ? AND attempt = ? AND state = 'running'"
+        return self._access.change(sql, (micros(lease_until), job.id, job.attempt)) > 0
+
     def finish(self, job: Job) -> bool:
-        sql = "DELETE FROM job WHERE id = ? AND attempt = ? AND state = 'running' RETURNING owner"
+        sql = "DELETE FROM job WHERE id = ? AND attempt = ? AND state = 'running' RETURNING owner, lane"
         gone = self._access.change_returning(sql, (job.id, job.attempt))
-        for (owner,) in gone:
-            self._step_up(owner)
+        for owner, lane in gone:
+            self._step_up(owner, lane)
         return bool(gone)
 
     def fail(self, job: Job, error: str, now: datetime, retry_at: datetime | None) -> None:
@@ -65,9 +82,9 @@ class SqliteJobs(Jobs):
             sql = f"UPDATE job SET state = 'waiting', due_at = ?, error = ? {held}"
             self._access.change(sql, (micros(retry_at), error, job.id, job.attempt))
             return
-        sql = f"UPDATE job SET state = 'dead', due_at = NULL, error = ?, died_at = ? {held} RETURNING owner"
-        for (owner,) in self._access.change_returning(sql, (error, micros(now), job.id, job.attempt)):
-            self._step_up(owner)
+        sql = f"UPDATE job SET state = 'dead', due_at = NULL, error = ?, died_at = ? {held} RETURNING owner, lane"
+        for owner, lane in self._access.change_returning(sql, (error, micros(now), job.id, job.attempt)):
+            self._step_up(owner, lane)
 
     def counts(self, scope: Scope | None, now: datetime) -> JobCounts:
         owner = None if scope is None else self._access.owner(scope) or 0
@@ -98,12 +115,12 @@ class SqliteJobs(Jobs):
         # At the end of its owner's queue: jobs behind it may have been done, or be running, meanwhile.
         sql = """
             UPDATE job SET state = 'waiting', attempt = 0, queued_at = ?, due_at = NULL, error = NULL, died_at = NULL,
-                           turn = (SELECT max(turn) + 1 FROM job)
-            WHERE id = ? AND state = 'dead' RETURNING owner
+                           not_before = NULL, turn = (SELECT max(turn) + 1 FROM job)
+            WHERE id = ? AND state = 'dead' RETURNING owner, lane
         """
         revived = self._access.change_returning(sql, (micros(now), job_id))
-        for (owner,) in revived:
-            self._step_up(owner)
+        for owner, lane in revived:
+            self._step_up(owner, lane)
         return bool(revived)
 
     def _scope(self, owner: int) -> Scope:

@@ -9,6 +9,7 @@ from jiyi.stores.sqlite.jobs import SqliteJobs
 from jiyi.stores.sqlite.ledger import SqliteLedger
 from jiyi.stores.sqlite.memories import SqliteMemories
 from jiyi.stores.sqlite.messages import SqliteMessages
+from jiyi.stores.sqlite.model import SqliteModelCalls, SqliteSegments
 from jiyi.stores.sqlite.schedule import SqliteSchedule
 from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
 
@@ -22,6 +23,8 @@ class SqliteUnit(Unit):
         self._ledger = SqliteLedger(access)
         self._jobs = SqliteJobs(access)
         self._schedule = SqliteSchedule(access)
+        self._segments = SqliteSegments(access)
+        self._model_calls = SqliteModelCalls(access)
 
     @property
     def messages(self) -> SqliteMessages:
@@ -46,6 +49,14 @@ class SqliteUnit(Unit):
     @property
     def schedule(self) -> SqliteSchedule:
         return self._schedule
+
+    @property
+    def segments(self) -> SqliteSegments:
+        return self._segments
+
+    @property
+    def model_calls(self) -> SqliteModelCalls:
+        return self._model_calls
 
     @property
     def access(self) -> Access:

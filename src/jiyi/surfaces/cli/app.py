@@ -151,6 +151,7 @@ GROUPS: dict[str, dict[str, Action]] = {
     },
     "Operate": {
         "work": upkeep.work,
+        "usage": upkeep.usage,
         "export": exporting.export,
         "reindex": upkeep.reindex,
         "backup": upkeep.backup,

@@ -37,7 +37,10 @@ def doctor(
     call: Call,
     fix: Annotated[bool, typer.Option("--fix", "--repair", help="Repair what can be repaired safely.")] = False,
 ) -> int | None:
-    """Check Python, SQLite, the segmenter, the database and its jobs. Exit code 1 when something is wrong."""
+    """Check Python, SQLite, the segmenter, the database, its jobs and the language model, which is asked a small question.
+
+    Exit code 1 when something is wrong.
+    """
     repaired: list[str] = []
     if fix:
         try:
@@ -171,6 +174,7 @@ def _database(call: Call) -> Iterator[Check]:
             yield Check("store", True, f"{info.kind}, version {info.schema_version}; {details}")
             yield from layer.check()
             yield _jobs(layer)
+            yield from layer.check_model()
     except SegmenterMismatch as error:
         yield Check("text index", False, str(error), "`jiyi reindex`, or `jiyi doctor --fix`")
     except JiyiError as error:

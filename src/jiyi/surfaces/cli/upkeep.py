@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 from jiyi.assembly import open_memory, restore_database
 from jiyi.errors import NotFound, StoreError
 from jiyi.memory_layer import MemoryLayer
+from jiyi.ports import Spent
 from jiyi.settings import TextIndexName
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.origins import effective
@@ -56,6 +58,41 @@ def work(
             yield f"  {d.id}  {d.kind} of {d.scope}, {d.attempts} attempts: {d.error}  (--retry-dead {d.id})"
 
     call.out.show(document, lines())
+
+
+def usage(
+    call: Call,
+    calls: Annotated[int, typer.Option(metavar="N", min=0, help="List the last N calls.")] = 10,
+) -> None:
+    """What the language model was asked: calls, tokens, cost and time, today and in the last 30 days."""
+    with call.layer() as layer:
+        usage = layer.usage(calls)
+    document = {
+        "model": usage.model,
+        "today": asdict(usage.today),
+        "month": asdict(usage.month),
+        "tokens_per_day": usage.tokens_per_day or None,
+        "money_per_day": usage.money_per_day or None,
+        "calls": [{**asdict(c), "at": moment(c.at, call.zone)} for c in usage.calls],
+    }
+
+    def lines() -> Iterator[Line]:
+        yield f"model: {usage.model or 'none: jiyi distils by rules alone'}"
+        limit = f", of {usage.tokens_per_day:,} tokens a day" if usage.tokens_per_day else ""
+        yield f"today:   {_spent(usage.today)}{limit}"
+        yield f"30 days: {_spent(usage.month)}"
+        for c in usage.calls:
+            yield (
+                f"  {moment(c.at, call.zone)}  job {c.job}  {c.model}  {c.tokens_in:,} + {c.tokens_out:,} tokens, "
+                f"{c.cost:.4f}, {c.seconds:.1f} s  {c.outcome}"
+            )
+
+    call.out.show(document, lines())
+
+
+def _spent(spent: Spent) -> str:
+    failed = f" ({spent.failed} failed)" if spent.failed else ""
+    return f"{counted(spent.calls, 'call')}{failed}, {spent.tokens_in:,} + {spent.tokens_out:,} tokens, cost {spent.cost:.4f}"
 
 
 def reindex(

@@ -1,0 +1,229 @@
+"""From what a language model says to what we may observe (SPEC C7, C9, C12).
+
+A candidate becomes an observation only on the user's own words, or at less confidence on those of another person in the
+room. The model proposes the relation, the subject and the manner; each counts only as far as the words bear it out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+
+from jiyi.domain.belief import Mode, Observation
+from jiyi.domain.language import language_of
+from jiyi.domain.memory import Category, Language, Memory, Message, Role, Source, Triple
+from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
+from jiyi.pipelines.distil import Distiller, category_of, keywords_of
+from jiyi.pipelines.modelling.answers import Candidate
+from jiyi.pipelines.modelling.support import Finding, Support
+from jiyi.pipelines.redacting import Redaction
+
+_USER = frozenset({"user", "the user", "i", "me", "@user", "用户", "我", "本人"})
+_COMPANY = frozenset({"company", "@company", "our company", "our team", "公司", "我们公司", "我司", "贵司", "我们"})
+_OF_USER = ("用户的", "the user's ", "user's ")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Makes observations of candidates. Built once; pure, so one may serve all threads."""
+
+    distiller: Distiller
+    vocabulary: Vocabulary
+    support: Support
+    redaction: Redaction
+    _aliases: Mapping[str, Relation] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        aliases: dict[str, Relation] = {}
+        for relation in self.vocabulary:
+            for word in (relation.name, relation.name.replace("_", " "), *relation.names.all, *relation.verbs.all):
+                aliases.setdefault(self.distiller.fold(word).strip(), relation)
+        object.__setattr__(self, "_aliases", aliases)
+
+    def observe(
+        self,
+        candidates: Sequence[Candidate],
+        messages: Sequence[Message],
+        believed: Sequence[Memory],
+        *,
+        beside_rules: bool = True,
+    ) -> tuple[list[Observation], Counter[str]]:
+        """What may be observed, and why the rest was dropped.
+
+        Args:
+            messages: the segment as the model saw it, numbered from 1.
+            believed: memories that rest on these messages already. A statement that one of them makes is not made again.
+            beside_rules: leave out what the rules find in the messages by themselves.
+        """
+        dropped: Counter[str] = Counter()
+        known = [o for m in messages if beside_rules for o in self.distiller.distil(m, zone=m.at.tzinfo or UTC)]
+        found: list[Observation] = []
+        for candidate in candidates:
+            observation = self._observation(candidate, messages)
+            if isinstance(observation, str):
+                dropped[observation] += 1
+            elif not self.redaction.tells(observation):
+                dropped["nothing but a private number"] += 1
+            elif self._known(observation, [*known, *found], believed):
+                dropped["known already"] += 1
+            else:
+                found.append(observation)
+        return found, dropped
+
+    # ------------------------------------------------------------------ one candidate
+
+    def _observation(self, candidate: Candidate, messages: Sequence[Message]) -> Observation | str:
+        """An observation, or the reason why there is none."""
+        said = replace(
+            candidate,
+            content=self.redaction.text(candidate.content),
+            object=self.redaction.text(candidate.object) if candidate.object else "",
+        )
+        language = language_of(said.content)
+        finding: Finding | None = None
+        for cited in self._cited(said, messages):
+            finding = self.support.check(said.content, language, cited, said.object)
+            if finding:
+                return self._supported(said, cited, finding, language)
+        return "rests on nobody's own words" if finding is None else finding.reason
+
+    def _cited(self, candidate: Candidate, messages: Sequence[Message]) -> list[list[Message]]:
+        """The messages on which a candidate may rest: the user's, else another person's; never the assistant's (SPEC C4).
+
+        Without citations, as in A2's shape, one message must bear it out alone.
+        """
+        if not candidate.lines:
+            return [[m] for m in messages if m.role is Role.USER]
+        cited = [messages[n - 1] for n in candidate.lines]
+        for role in (Role.USER, Role.OTHER):
+            if of_role := [m for m in cited if m.role is role]:
+                return [of_role]
+        return []
+
+    def _supported(
+        self, candidate: Candidate, cited: Sequence[Message], finding: Finding, language: Language
+    ) -> Observation:
+        last = max(cited, key=lambda m: (m.at, m.seq))
+        heard = candidate.heard or last.role is Role.OTHER
+        policy = self.distiller.policy
+        observation = Observation(
+            text=self.distiller.dated(candidate.content, last.at, language),
+            # A standing rule comes from the user's words as the rules read them, or by remember(): no model makes one,
+            # so no text that instructs the agent can become one through it (SPEC C12).
+            category=Category.PREFERENCE if candidate.category is Category.RULE else candidate.category,
+            importance=candidate.importance,
+            source=Source.INFERRED if heard else Source.DECLARED,
+            start=policy.hearsay if heard else policy.implied_subject,
+            at=last.at,
+            value=self.distiller.fold(candidate.content).strip(),
+            evidence=finding.evidence,
+            language=language,
+        )
+        return self._keyed(observation, candidate, finding, last) or observation
+
+    def _keyed(
+        self, observation: Observation, candidate: Candidate, finding: Finding, last: Message
+    ) -> Observation | None:
+        """The observation as a fact with a key, where relation, subject and manner are borne out by the words."""
+        language = observation.language
+        relation = self._relation(candidate.relation, candidate.subject)
+        if relation is None or not candidate.object:
+            return None
+        subject = self._subject(relation, candidate.subject, language, finding)
+        negated = candidate.mode is Mode.DENIAL
+        if subject is None or (negated or self._negative(relation, language)) is not self.support.denies(
+            candidate.content, language
+        ):
+            return None
+        mode = (
+            Mode.STATEMENT if observation.source is Source.INFERRED else self._mode(candidate.mode, finding, language)
+        )
+        said = self.distiller.dated(candidate.object, last.at, language)
+        return replace(
+            observation,
+            text=render(relation, subject, said, language, negated=negated),
+            category=category_of(relation, subject),
+            importance=max(relation.importance, min(candidate.importance, 4)),
+            value=self.distiller.value(relation, candidate.object, last.at, language),
+            triple=Triple(subject, relation.name, candidate.object, negated),
+            mode=mode,
+            keywords=keywords_of(relation),
+        )
+
+    def _relation(self, named: str, subject: str) -> Relation | None:
+        relation = self._aliases.get(self.distiller.fold(named).strip())
+        if relation is None:
+            return None
+        # A name that the user's and the company's side share (名字, name) is that of the side that is spoken of.
+        wanted = COMPANY if subject.lower() in _COMPANY else USER
+        if relation.subject != wanted and relation.name != named:
+            words = {self.distiller.fold(w) for w in (*relation.names.all, *relation.verbs.all)}
+            for other in self.vocabulary:
+                shared = {self.distiller.fold(w) for w in (*other.names.all, *other.verbs.all)} & words
+                if other.subject == wanted and self.distiller.fold(named).strip() in shared:
+                    return other
+        return relation
+
+    def _subject(self, relation: Relation, written: str, language: Language, finding: Finding) -> str | None:
+        lower = written.lower().strip()
+        if lower in _USER:
+            return relation.subject
+        if lower in _COMPANY:
+            written = "我们公司" if language is Language.ZH else "our company"
+            return self.distiller.subject(relation, written, language)
+        for prefix in _OF_USER:
+            if lower.startswith(prefix):
+                mine = "我" if language is Language.ZH else "my "
+                return self.distiller.subject(relation, mine + written[len(prefix) :], language)
+        said = " ".join(self.distiller.fold(c.message.text) for c in finding.clauses)
+        return self.distiller.subject(relation, written, language) if self.distiller.fold(written) in said else None
+
+    def _mode(self, mode: Mode, finding: Finding, language: Language) -> Mode:
+        """A model's word alone ends nothing: the user's must say that something changed or was wrong (SPEC B2, B3)."""
+        if mode is Mode.CHANGE and self.support.says_change(finding, language):
+            return mode
+        if mode is Mode.CORRECTION and self.support.says_correction(finding, language):
+            return mode
+        return mode if mode is Mode.DENIAL else Mode.STATEMENT
+
+    def _negative(self, relation: Relation, language: Language) -> bool:
+        """Whether a relation is one of refusing or ending by its own wording: dislikes, quit."""
+        words = (*relation.verbs.of(language), *relation.names.of(language))
+        return sum(self.support.denies(w, language) for w in words) * 2 > len(words)
+
+    # ------------------------------------------------------------------ doubles
+
+    def _known(self, one: Observation, others: Sequence[Observation], believed: Sequence[Memory]) -> bool:
+        """Whether the rules, the answer so far, or what an earlier reading of these messages left says it already."""
+        if any(self._same(one, o.key, o.value, o.negated, o.text, [e.message for e in o.evidence]) for o in others):
+            return True
+        return any(
+            self._same(
+                one, m.key, m.value, m.triple is not None and m.triple.negated, m.text, [e.message for e in m.evidence]
+            )
+            for m in believed
+        )
+
+    def _same(self, one: Observation, key: str, value: str, negated: bool, text: str, rests_on: Sequence[int]) -> bool:
+        shared = {e.message for e in one.evidence} & set(rests_on)
+        if one.key == key and one.value == value and one.negated is negated:
+            return True
+        if not shared:
+            return False
+        if one.key and key:
+            # The same words under a related relation (likes tea, drinks tea) are one statement, and so are a longer and a
+            # shorter value of one fact.
+            same = one.value == value or (one.key == key and (one.value in value or value in one.value))
+            return same and one.negated is negated
+        return self.support.alike(one.text, text) or self._tells(one, value, key, negated)
+
+    def _tells(self, one: Observation, value: str, key: str, negated: bool) -> bool:
+        """Whether a sentence adds little to a fact that the same message states: it has the value, and few words besides."""
+        if one.key or not key or len(value) < 2:
+            return False
+        folded = one.value
+        return (
+            value in folded and len(value) * 2 >= len(folded) and negated is self.support.denies(folded, one.language)
+        )

@@ -1,0 +1,71 @@
+"""What a language model was asked, and where sessions were cut for it, in SQLite (SPEC C7, U8)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from jiyi.domain.encoding import instant, micros
+from jiyi.domain.scope import Scope
+from jiyi.ports import OK, ModelCall, ModelCalls, Segments, Spent
+from jiyi.stores.sqlite.access import Access, at_most, first_key, last_key, row_key, seq_of
+
+
+class SqliteSegments(Segments):
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def open_at(self, scope: Scope, seq: int) -> None:
+        self._mark(scope, seq, 0)
+
+    def cut_after(self, scope: Scope, seq: int) -> None:
+        self._mark(scope, seq, 1)
+
+    def _mark(self, scope: Scope, seq: int, behind: int) -> None:
+        owner = self._access.make_owner(scope)
+        sql = "INSERT INTO segment (message, behind) VALUES (?, ?) ON CONFLICT DO UPDATE SET behind = excluded.behind"
+        self._access.change(sql, (row_key(owner, seq), behind))
+
+    def open_from(self, scope: Scope, session: str) -> int | None:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return None
+        # From the end: the latest mark of a session that goes on is among the latest of all.
+        sql = """
+            SELECT segment.message, behind FROM segment CROSS JOIN message ON key = segment.message
+            WHERE segment.message > ? AND segment.message <= ? AND session = ? ORDER BY segment.message DESC LIMIT 1
+        """
+        found = self._access.rows(sql, (first_key(owner), last_key(owner), session))
+        return seq_of(found[0][0]) + int(found[0][1]) if found else None
+
+
+class SqliteModelCalls(ModelCalls):
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def add(self, scope: Scope | None, call: ModelCall) -> None:
+        owner = 0 if scope is None else self._access.make_owner(scope)
+        sql = """
+            INSERT INTO model_call (owner, at, job, kind, model, tokens_in, tokens_out, cost, seconds, outcome)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+        row = (
+            owner, micros(call.at), call.job, call.kind, call.model, call.tokens_in, call.tokens_out, call.cost,
+            call.seconds, call.outcome,
+        )  # fmt: skip
+        self._access.change(sql, row)
+
+    def spent(self, since: datetime) -> Spent:
+        sql = """
+            SELECT count(*), coalesce(sum(outcome <> ?), 0), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0),
+                   coalesce(sum(cost), 0.0), coalesce(sum(seconds), 0.0)
+            FROM model_call WHERE at >= ?
+        """
+        [row] = self._access.rows(sql, (OK, micros(since)))
+        return Spent(*row)
+
+    def latest(self, limit: int = 50) -> list[ModelCall]:
+        sql = """
+            SELECT at, job, kind, model, tokens_in, tokens_out, cost, seconds, outcome
+            FROM model_call ORDER BY id DESC LIMIT ?
+        """
+        return [ModelCall(instant(at), *rest) for at, *rest in self._access.rows(sql, (at_most(limit),))]
