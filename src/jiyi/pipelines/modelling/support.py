@@ -23,7 +23,7 @@ from jiyi.text.segmentation import Segmenter
 from jiyi.text.times import TimeExpression, Times
 
 _CLAUSE_END = re.compile(
-    r"[。！？!?；;，,\n…—]+|(?<![A-Z0-9])\.+(?=\s|$)|(?<=\d)\.(?=\s|$)|\s-+\s|\s+(?=(?:but|although|though|because|so|and i)\b)|(?=但是|但|不过|所以|因为|而且|然后)",
+    r"[。！？!?；;，,\n…—]+|(?<!\b[A-Za-z])\.+(?=[\s\"'”’)]|$)|\s-+\s|\s+(?=(?:but|although|though|because|so|and i)\b)|(?=但是|但|不过|所以|因为|而且|然后)",
     re.IGNORECASE,
 )
 _ASKED = re.compile(r"[?？]")
@@ -47,6 +47,24 @@ _MONTHS = [
     "december",
 ]
 _DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_UNSAID = (
+    "not",
+    "cannot",
+    "can't",
+    "couldn't",
+    "don't",
+    "doesn't",
+    "didn't",
+    "isn't",
+    "won't",
+    "never",
+    "no longer",
+    "不",
+    "没",
+    "没有",
+    "不能",
+    "不再",
+)
 _CAPITALS = frozenset({"i", "i'm", "i've", "ok", "user", "user's", *_MONTHS, *_DAYS})
 
 
@@ -117,7 +135,9 @@ class Support:
         self._wordings, self._segmenter, self._times, self._policy = wordings, segmenter, times, policy
         self._character = character
         self._stems = lru_cache(maxsize=4096)(lambda word: frozenset(segmenter.index_terms(word).counts))
-        self._own = frozenset(form for w in wordings.values() for word in w.told for form in self._forms(word))
+        # Whether a denial is borne out is asked of clauses, not of words.
+        own = (word for w in wordings.values() for word in (*w.told, *_UNSAID))
+        self._own = frozenset(form for word in own for form in self._forms(word))
         self._same: dict[str, set[str]] = {}
         for group in (g for w in wordings.values() for g in w.same):
             forms = {form for word in group for form in self._forms(word)}
@@ -132,7 +152,8 @@ class Support:
         """
         clauses = [c for m in cited for c in self._clauses(m)]
         shadow = self._shadow(statement)
-        said = _Said(clauses, cited, self._times)
+        said = _Said(clauses, cited, self._shadow, self._times)
+        names = frozenset(form for m in cited if m.name for w in m.name.split() for form in self._forms(w))
         at = cited[-1].at
         times = self._times.find(shadow, at)
         rest = _blotted(shadow, [(t.start, t.end) for t in times])
@@ -145,11 +166,11 @@ class Support:
         if not all(said.holds_digits(d) for d in _DIGITS.findall(rest)):
             return Finding("a number that is not said")
         terms = {term for clause in clauses for term in clause.terms}
-        if missing := [w for w in self._names(rest) if not self._stands(w, terms, said.text, cited)]:
-            return Finding("a name that is not said" if missing else "")
+        if not all(self._stands(w, terms, said.text, cited) for w in self._names(rest)):
+            return Finding("a name that is not said")
         if value and not self._holds_value(value, said, at):
             return Finding("a value that is not said")
-        words = self._words(rest)
+        words = [w for w in self._words(rest) if names.isdisjoint(self._forms(w))]
         if sum(not any(self._says(w, c) for c in clauses) for w in words) > self._policy.unsaid:
             return Finding("words that are not said")
         return self._attitude(shadow, language, clauses, words, value)
@@ -163,11 +184,26 @@ class Support:
 
     def denies(self, text: str, language: Language) -> bool:
         """Whether a stretch of text denies, refuses or ends something."""
+        return self._denials(text, language) > 0
+
+    def _denials(self, text: str, language: Language) -> int:
+        """How often it does so, the longest wordings first, each stretch once."""
         wording = self._wordings[language]
         lower = _A_NOT_A.sub("＿", f" {self._shadow(text).lower()} ")
         for harmless in wording.harmless:
             lower = lower.replace(harmless, "＿")
-        return any(_has(lower, word, language) for word in wording.negative)
+        count = 0
+        for word in sorted(wording.negative, key=len, reverse=True):
+            if _has(lower, word, language):
+                count += lower.count(word) if language is Language.ZH else 1
+                lower = lower.replace(word, "＿")
+        return count
+
+    def _agree(self, one: str, other: str, language: Language) -> bool:
+        """Whether two clauses deny alike. In Chinese 不担心无法跟上 denies what 担心无法跟上 does not."""
+        first, second = self._denials(one, language), self._denials(other, language)
+        same = (first > 0) is (second > 0)
+        return same and (language is Language.EN or first % 2 == second % 2)
 
     def alike(self, one: str, other: str) -> bool:
         """Whether two statements are the same but for a few words."""
@@ -250,11 +286,12 @@ class Support:
         rests: list[Clause] = []
         wording = self._wordings[language]
         asks = any(_has(f" {shadow.lower()} ", w, language) for w in wording.asking)
-        for part in filter(None, (p.strip() for p in _CLAUSE_END.split(shadow))):
-            best = self._best(self._words(part) or words, clauses)
+        parts = [(p, w) for p in _CLAUSE_END.split(shadow) if (w := self._words(p))]
+        for part, said_words in parts or [(shadow, list(words))]:
+            best = self._best(said_words, clauses)
             if not best:
                 continue
-            alike = [c for c in best if self.denies(c.text, language) == self.denies(part, language)]
+            alike = [c for c in best if self._agree(c.text, part, language)]
             if not alike:
                 return Finding("a denial that does not agree")
             firm = [c for c in alike if not self._open(c, wording, language)]
@@ -300,11 +337,12 @@ class Support:
 class _Said:
     """The numbers and times of what is cited, and its words."""
 
-    def __init__(self, clauses: Sequence[Clause], cited: Sequence[Message], times: Times) -> None:
-        self.text = "\n".join(c.text for c in clauses)
+    def __init__(
+        self, clauses: Sequence[Clause], cited: Sequence[Message], shadow: Callable[[str], str], times: Times
+    ) -> None:
+        self.text = "\n".join(shadow(m.text).lower() for m in cited)
         self._numbers: list[Quantity] = [q for c in clauses for q in find_numbers(c.text)]
-        texts = {m.seq: " ".join(c.text for c in clauses if c.message.seq == m.seq) for m in cited}
-        self._times: list[TimeExpression] = [t for m in cited for t in times.find(texts[m.seq], m.at)]
+        self._times: list[TimeExpression] = [t for m in cited for t in times.find(shadow(m.text), m.at)]
         self._days = [m.at.date().isoformat() for m in cited]
 
     def holds_number(self, wanted: Quantity, shadow: str) -> bool:
