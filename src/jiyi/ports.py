@@ -19,6 +19,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+from jiyi.domain.asking import Answer, ModelCall, Question, Spent
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status
 from jiyi.domain.plans import Change, LedgerEntry, Plan
@@ -384,44 +385,6 @@ class Schedule(Protocol):
 # ---------------------------------------------------------------------------------- language models
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a language model is asked: JSON of a schema.
-
-    Args:
-        instructions: the system prompt. text: what it is about.
-        schema: a JSON schema that the answer is to fit, called `name`.
-        max_tokens: of the answer.
-        before: an answer that would not do, and what was wrong with it.
-    """
-
-    instructions: str
-    text: str
-    schema: Mapping[str, Any]
-    name: str
-    max_tokens: int
-    before: tuple[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a language model said. `whole`: it was not cut off. `way`: how JSON was asked for, of `WAYS`.
-
-    `seconds` is how long it took, retries included; token counts are the provider's, or estimated where it gives none.
-    """
-
-    text: str
-    tokens_in: int
-    tokens_out: int
-    seconds: float
-    whole: bool = True
-    way: str = "text"
-
-
-WAYS = ("schema", "tool", "json", "text")
-"""The ladder of structured output, best first: JSON schema, tool call, JSON object, plain text (SPEC U8)."""
-
-
 class ChatModel(Protocol):
     """A language model behind some wire. May be used by several threads."""
 
@@ -438,37 +401,6 @@ class ChatModel(Protocol):
         """Give up what is under way, soon, and let go of connections. Closing twice is fine."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCall:
-    """One call of a language model, as it is kept: no word of what was asked or said. `cost` is in the user's currency."""
-
-    at: datetime
-    job: int
-    kind: str
-    model: str
-    tokens_in: int
-    tokens_out: int
-    cost: float
-    seconds: float
-    outcome: str
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What calls came to. `failed` of them gave no answer."""
-
-    calls: int = 0
-    failed: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost: float = 0.0
-    seconds: float = 0.0
-
-    @property
-    def tokens(self) -> int:
-        return self.tokens_in + self.tokens_out
-
-
 class ModelCalls(Protocol):
     """What language models were asked and what that came to (SPEC U8)."""
 
@@ -480,10 +412,6 @@ class ModelCalls(Protocol):
 
     def latest(self, limit: int = 50) -> list[ModelCall]:
         """*Operator.* The latest calls of all scopes, newest first."""
-
-
-OK = "ok"
-"""The outcome of a call that was answered."""
 
 
 class Segments(Protocol):
@@ -517,6 +445,7 @@ class Unit(Protocol):
     def jobs(self) -> Jobs: ...
     @property
     def schedule(self) -> Schedule: ...
+    @property
     def segments(self) -> Segments: ...
     @property
     def model_calls(self) -> ModelCalls: ...

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from jiyi.domain.asking import Question
 from jiyi.models.http import Reply
 from jiyi.models.ladder import Ladder, count
-from jiyi.ports import Question
 
 VERSION = "2023-06-01"
 

@@ -8,10 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from jiyi.domain.asking import WAYS, Answer, Question
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.models.http import Line, Reply, WayRefused
 from jiyi.models.presets import Endpoint
-from jiyi.ports import WAYS, Answer, ChatModel, Question
+from jiyi.ports import ChatModel
 from jiyi.settings import ModelPolicy
 
 PLAIN = "plain"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from jiyi.domain.asking import Question
 from jiyi.models.http import Reply
 from jiyi.models.ladder import Ladder, count, text_of
-from jiyi.ports import Question
 
 
 class OpenAIWire(Ladder):

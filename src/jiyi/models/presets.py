@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
+from jiyi.domain.asking import WAYS
 from jiyi.errors import SettingsError
-from jiyi.ports import WAYS
 from jiyi.settings import ModelPolicy
 
 OPENAI, ANTHROPIC = "openai", "anthropic"

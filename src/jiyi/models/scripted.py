@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from jiyi.domain.asking import Answer, Question
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import ModelError, ModelUnavailable
-from jiyi.ports import Answer, ChatModel, Question
+from jiyi.ports import ChatModel
 
 Line = str | Answer | ModelError | Callable[[Question], str]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from jiyi.domain.asking import OK, ModelCall, Spent
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreError
-from jiyi.ports import OK, ModelCall, ModelCalls, Segments, Spent
+from jiyi.ports import ModelCalls, Segments
 from jiyi.stores.reference_state import Access
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Self
 
+from jiyi.domain.asking import ModelCall
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.plans import LedgerEntry
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreError
-from jiyi.ports import DeadJob, Document, Kind, Lane, ModelCall
+from jiyi.ports import DeadJob, Document, Kind, Lane
 
 
 @dataclass(slots=True)

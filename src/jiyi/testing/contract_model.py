@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from jiyi.domain.asking import OK, ModelCall, Spent
 from jiyi.domain.scope import Scope
-from jiyi.ports import OK, ModelCall, Spent, Store
+from jiyi.ports import Store
 from jiyi.testing.contract_base import ME, NAMESAKE, NOW, YOU, Contract, later, message, utc
 
 

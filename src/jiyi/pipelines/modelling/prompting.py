@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from jiyi.domain.asking import Question
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Language, Message, Role
 from jiyi.domain.relations import Vocabulary
 from jiyi.errors import SettingsError
-from jiyi.ports import Question
 
 SCHEMA_NAME = "memories"
 _VERSION = re.compile(r"\A<!-- version: (\d+) -->\s*")

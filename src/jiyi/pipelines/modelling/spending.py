@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from jiyi.domain.asking import OK, Answer, ModelCall, Question, Spent
 from jiyi.domain.scope import Scope
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import ModelError, SpendingLimitReached
-from jiyi.ports import OK, Answer, ChatModel, ModelCall, Question, Spent, Store
+from jiyi.ports import ChatModel, Store
 from jiyi.settings import ModelPolicy, Settings, zone
 
 MILLION = 1_000_000

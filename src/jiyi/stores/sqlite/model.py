@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from jiyi.domain.asking import OK, ModelCall, Spent
 from jiyi.domain.encoding import instant, micros
 from jiyi.domain.scope import Scope
-from jiyi.ports import OK, ModelCall, ModelCalls, Segments, Spent
+from jiyi.ports import ModelCalls, Segments
 from jiyi.stores.sqlite.access import Access, at_most, first_key, last_key, row_key, seq_of
 
 

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from jiyi.assembly import open_memory, restore_database
+from jiyi.domain.asking import Spent
 from jiyi.errors import NotFound, StoreError
 from jiyi.memory_layer import MemoryLayer
-from jiyi.ports import Spent
 from jiyi.settings import TextIndexName
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.origins import effective
