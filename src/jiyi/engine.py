@@ -18,7 +18,7 @@ from jiyi.pipelines.observe import DISTIL, INDEX, distil_messages
 from jiyi.pipelines.read_counts import ReadCounts
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
-from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_if_silent, cut_segments
+from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_silent, cut_segments
 from jiyi.ports import Job, Lane, Store, Unit
 from jiyi.settings import Settings
 
@@ -102,7 +102,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         cut_segments(unit, job.scope, first, last, now, parts.settings.model)
 
     def close(unit: Unit, job: Job, now: datetime) -> None:
-        close_if_silent(unit, job.scope, int(job.payload["last"]), now, parts.settings.model)
+        close_silent(unit, job.scope, now, parts.settings.model)
 
     handlers: dict[str, Handler | Thinking] = {INDEX: index, DISTIL: distil, SEGMENT: segment, CLOSE: close}
     if parts.model is not None:

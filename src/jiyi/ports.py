@@ -316,14 +316,13 @@ class Jobs(Protocol):
         now: datetime,
         *,
         lane: Lane = Lane.QUICK,
-        not_before: datetime | None = None,
     ) -> int:
-        """Queue a job; the payload is plain JSON and holds no memory text. It waits until `not_before`, if given."""
+        """Queue a job; the payload is plain JSON and holds no memory text."""
 
     def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
         """*Operator.* The next job of the lane that is due and whose scope has none of it running, leased to the caller.
 
-        A job that was never tried and waits for no instant is due, even if the clock was set back since it was queued.
+        A job that was never tried is due, even if the clock was set back since it was queued.
 
         A lease that has passed counts as lost: the job is due again, with a higher attempt.
         """
@@ -418,10 +417,13 @@ class Segments(Protocol):
     """How far sessions were cut into the segments that a language model reads (SPEC C7)."""
 
     def open_at(self, scope: Scope, seq: int) -> None:
-        """The open segment of its session begins with this message, which exists."""
+        """The open segment of its session begins with this message, which exists, whatever was marked before."""
 
     def cut_after(self, scope: Scope, seq: int) -> None:
-        """A segment of its session ends with this message, which exists; the next one begins behind it."""
+        """A segment of its session ends with this message, which exists, and none is open. The next begins behind it."""
+
+    def opened(self, scope: Scope) -> list[str]:
+        """The sessions that have an open segment, by where it begins."""
 
     def open_from(self, scope: Scope, session: str) -> int | None:
         """Messages of this session are uncut from that number on; None when the session was never opened."""

@@ -31,8 +31,8 @@ def cut_segments(unit: Unit, scope: Scope, first: int, last: int, now: datetime,
             unit.segments.open_at(scope, opening)
         rest = _queue_full(unit, scope, pending(unit, scope, session), now, policy)
         if rest:
-            silent_at = min(rest[-1].at, now) + timedelta(seconds=policy.quiet_seconds)
-            unit.jobs.put(scope, CLOSE, {"last": rest[-1].seq}, now, lane=Lane.SLOW, not_before=silent_at)
+            unit.segments.open_at(scope, rest[0].seq)
+            unit.schedule.sooner(scope, CLOSE, min(rest[-1].at, now) + timedelta(seconds=policy.quiet_seconds))
 
 
 def close_segment(unit: Unit, scope: Scope, session: str, now: datetime, policy: ModelPolicy) -> None:
@@ -42,12 +42,16 @@ def close_segment(unit: Unit, scope: Scope, session: str, now: datetime, policy:
         _queue(unit, scope, rest, now)
 
 
-def close_if_silent(unit: Unit, scope: Scope, last: int, now: datetime, policy: ModelPolicy) -> None:
-    """The close job: nothing when the session went on since, as a later job closes what came."""
-    for message in unit.messages.get(scope, [last]):
-        waiting = pending(unit, scope, message.session)
-        if waiting and waiting[-1].seq <= last:
-            close_segment(unit, scope, message.session, now, policy)
+def close_silent(unit: Unit, scope: Scope, now: datetime, policy: ModelPolicy) -> None:
+    """The close job: segments of sessions that fell silent are closed; for the others it comes again."""
+    for session in unit.segments.opened(scope):
+        for latest in pending(unit, scope, session)[-1:]:
+            quiet = timedelta(seconds=policy.quiet_seconds)
+            # What claims to be from tomorrow is not waited for.
+            if now < latest.at + quiet and latest.at <= now + quiet:
+                unit.schedule.sooner(scope, CLOSE, latest.at + quiet)
+            else:
+                close_segment(unit, scope, session, now, policy)
 
 
 def pending(unit: Unit, scope: Scope, session: str) -> list[Message]:

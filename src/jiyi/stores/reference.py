@@ -359,17 +359,13 @@ class _Jobs:
         now: datetime,
         *,
         lane: Lane = Lane.QUICK,
-        not_before: datetime | None = None,
     ) -> int:
         self._access.change(scope)
         state = self._access.change_all()
         state.last_job += 1
         state.last_turn += 1
         text = json.dumps(dict(payload), ensure_ascii=False)
-        due_at, waits = not_before or now, not_before is not None
-        state.jobs[state.last_job] = QueuedJob(
-            state.last_job, state.last_turn, scope, kind, text, 0, now, due_at, lane, waits
-        )
+        state.jobs[state.last_job] = QueuedJob(state.last_job, state.last_turn, scope, kind, text, 0, now, now, lane)
         return state.last_job
 
     def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
@@ -377,7 +373,7 @@ class _Jobs:
         seen: set[Scope] = set()
         for job in sorted((j for j in jobs.values() if j.lane is lane), key=lambda j: j.turn):
             # Only the first job of a queue may run: one that waits for its retry holds back those behind it.
-            due = job.due_at <= now or (job.attempt == 0 and not job.waits)
+            due = job.due_at <= now or job.attempt == 0
             if job.scope not in seen and not job.running(now) and due:
                 jobs[job.id] = job = replace(job, attempt=job.attempt + 1, lease_until=lease_until)
                 return Job(job.id, job.scope, job.kind, json.loads(job.payload), job.attempt, job.queued_at)
@@ -427,7 +423,7 @@ class _Jobs:
             return False
         queued, _ = state.dead.pop(job_id)
         state.last_turn += 1
-        state.jobs[job_id] = replace(queued, turn=state.last_turn, attempt=0, queued_at=now, due_at=now, waits=False)
+        state.jobs[job_id] = replace(queued, turn=state.last_turn, attempt=0, queued_at=now, due_at=now)
         return True
 
     def _holds(self, job: Job) -> bool:

@@ -22,9 +22,17 @@ class ReferenceSegments(Segments):
         self._mark(scope, seq, 1)
 
     def _mark(self, scope: Scope, seq: int, behind: int) -> None:
-        if seq not in self._access.change(scope).messages:
+        state = self._access.change(scope)
+        if seq not in state.messages:
             raise StoreError(f"there is no message {seq} to cut at")
-        self._access.change(scope).cuts[seq] = behind
+        session = state.messages[seq].session
+        for other in [s for s in state.cuts if state.messages[s].session == session]:
+            del state.cuts[other]
+        state.cuts[seq] = behind
+
+    def opened(self, scope: Scope) -> list[str]:
+        state = self._access[scope]
+        return [state.messages[seq].session for seq, behind in sorted(state.cuts.items()) if not behind]
 
     def open_from(self, scope: Scope, session: str) -> int | None:
         state = self._access[scope]

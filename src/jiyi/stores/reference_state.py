@@ -39,7 +39,7 @@ class ScopeState:
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """`turn` orders the queue: a revived job goes to its end and keeps its id. `lease_until` means running; `waits`: not before `due_at`, also when it was never tried."""
+    """`turn` orders the queue: a revived job goes to its end and keeps its id. `lease_until` means running."""
 
     id: int
     turn: int
@@ -50,7 +50,6 @@ class QueuedJob:
     queued_at: datetime
     due_at: datetime
     lane: Lane = Lane.QUICK
-    waits: bool = False
     lease_until: datetime | None = None
 
     def running(self, now: datetime) -> bool:

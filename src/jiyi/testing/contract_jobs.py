@@ -121,7 +121,7 @@ class JobsContract(Contract):
         assert finish(store, claimed(store))
         assert put(store) != first
 
-    # ------------------------------------------------------------------ lanes, and jobs that wait
+    # ------------------------------------------------------------------ lanes
 
     def test_each_lane_is_a_queue_of_its_own(self, store: Store) -> None:
         slow = store.write(lambda unit: unit.jobs.put(ME, "model", {}, NOW, lane=Lane.SLOW))
@@ -139,16 +139,6 @@ class JobsContract(Contract):
         assert revive(store, slow, 32)
         assert claim(store, 33) is not None  # the quick one, whose lease has passed
         assert counts(store, ME, 33) == JobCounts(1, 2, 0, later(32))
-
-    def test_a_job_can_wait_for_an_instant(self, store: Store) -> None:
-        store.write(lambda unit: unit.jobs.put(ME, "close", {}, NOW, not_before=later(10)))
-        behind = put(store)
-        assert claim(store, 9) is None
-        assert counts(store, ME).waiting == 2
-        first = claimed(store, 10)
-        assert (first.kind, first.queued_at) == ("close", NOW)
-        assert finish(store, first)
-        assert claimed(store, 10).id == behind
 
     def test_a_lease_can_be_renewed_while_it_is_held(self, store: Store) -> None:
         put(store)

@@ -42,6 +42,21 @@ class SegmentsContract(Contract):
         assert open_from(store, YOU, "s1") is None
         assert open_from(store, NAMESAKE, "s1") is None
 
+    def test_sessions_with_an_open_segment_are_listed(self, store: Store) -> None:
+        say(store, ME, "a")
+        say(store, ME, "b", session="s2")
+        say(store, ME, "c")
+        say(store, YOU, "d", session="s3")
+        for seq in (2, 1):
+            store.write(lambda unit, seq=seq: unit.segments.open_at(ME, seq))  # type: ignore[misc]
+        store.write(lambda unit: unit.segments.open_at(YOU, 1))
+        with store.read() as unit:
+            assert unit.segments.opened(ME) == ["s1", "s2"]
+            assert unit.segments.opened(NAMESAKE) == []
+        store.write(lambda unit: unit.segments.cut_after(ME, 3))
+        with store.read() as unit:
+            assert unit.segments.opened(ME) == ["s2"]
+
     def test_an_opened_segment_can_be_cut_at_once(self, store: Store) -> None:
         say(store, ME, "a")
         store.write(lambda unit: unit.segments.open_at(ME, 1))

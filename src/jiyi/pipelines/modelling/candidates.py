@@ -16,6 +16,7 @@ from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Language, Memory, Message, Role, Source, Triple
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
 from jiyi.pipelines.distil import Distiller, category_of, keywords_of
+from jiyi.pipelines.distilling.normalising import DATE
 from jiyi.pipelines.modelling.answers import Candidate
 from jiyi.pipelines.modelling.support import Finding, Support
 from jiyi.pipelines.redacting import Redaction
@@ -82,9 +83,10 @@ class Candidates:
             object=self.redaction.text(candidate.object) if candidate.object else "",
         )
         language = language_of(said.content)
+        speakers = [m.name for m in messages if m.name]
         finding: Finding | None = None
         for cited in self._cited(said, messages):
-            finding = self.support.check(said.content, language, cited, said.object)
+            finding = self.support.check(said.content, language, cited, said.object, speakers)
             if finding:
                 return self._supported(said, cited, finding, language)
         return "rests on nobody's own words" if finding is None else finding.reason
@@ -108,8 +110,9 @@ class Candidates:
         last = max(cited, key=lambda m: (m.at, m.seq))
         heard = candidate.heard or last.role is Role.OTHER
         policy = self.distiller.policy
+        text = self.distiller.dated(candidate.content, last.at, language)
         observation = Observation(
-            text=self.distiller.dated(candidate.content, last.at, language),
+            text=text,
             # A standing rule comes from the user's words as the rules read them, or by remember(): no model makes one,
             # so no text that instructs the agent can become one through it (SPEC C12).
             category=Category.PREFERENCE if candidate.category is Category.RULE else candidate.category,
@@ -117,7 +120,8 @@ class Candidates:
             source=Source.INFERRED if heard else Source.DECLARED,
             start=policy.hearsay if heard else policy.implied_subject,
             at=last.at,
-            value=self.distiller.fold(candidate.content).strip(),
+            # 昨天去爬山, said again next week, speaks of another day.
+            value=self.distiller.fold(text).strip(),
             evidence=finding.evidence,
             language=language,
         )
@@ -129,7 +133,8 @@ class Candidates:
         """The observation as a fact with a key, where relation, subject and manner are borne out by the words."""
         language = observation.language
         relation = self._relation(candidate.relation, candidate.subject)
-        if relation is None or not candidate.object:
+        if relation is None or not candidate.object or relation.category is Category.EVENT:
+            # What happened once is told by its sentence: with whom, and when.
             return None
         subject = self._subject(relation, candidate.subject, language, finding)
         negated = candidate.mode is Mode.DENIAL
@@ -140,13 +145,16 @@ class Candidates:
         mode = (
             Mode.STATEMENT if observation.source is Source.INFERRED else self._mode(candidate.mode, finding, language)
         )
-        said = self.distiller.dated(candidate.object, last.at, language)
+        value = self.distiller.value(relation, candidate.object, last.at, language)
+        said = value if relation.object_type == DATE else self.distiller.dated(candidate.object, last.at, language)
+        plain = render(relation, subject, said, language, negated=negated)
         return replace(
             observation,
-            text=render(relation, subject, said, language, negated=negated),
+            # One of many says more in its own sentence: User has a puppy named Toby.
+            text=plain if relation.single or negated else observation.text,
             category=category_of(relation, subject),
             importance=max(relation.importance, min(candidate.importance, 4)),
-            value=self.distiller.value(relation, candidate.object, last.at, language),
+            value=value,
             triple=Triple(subject, relation.name, candidate.object, negated),
             mode=mode,
             keywords=keywords_of(relation),

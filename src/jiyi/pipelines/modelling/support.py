@@ -144,16 +144,24 @@ class Support:
             for form in forms:
                 self._same.setdefault(form, set()).update(forms)
 
-    def check(self, statement: str, language: Language, cited: Sequence[Message], value: str = "") -> Finding:
+    def check(
+        self,
+        statement: str,
+        language: Language,
+        cited: Sequence[Message],
+        value: str = "",
+        speakers: Sequence[str] = (),
+    ) -> Finding:
         """Whether these messages say this.
 
         Args:
-            statement: in words of the teller. value: what must stand in one clause as it is, or as the same number or date.
+            statement: in words of the teller. value: what must stand there as it is, or as the same number or date.
+            speakers: names of those who take part in the talk; they may be named without being cited.
         """
         clauses = [c for m in cited for c in self._clauses(m)]
         shadow = self._shadow(statement)
         said = _Said(clauses, cited, self._shadow, self._times)
-        names = frozenset(form for m in cited if m.name for w in m.name.split() for form in self._forms(w))
+        names = frozenset(form for name in speakers for w in self._segmenter.words(name) for form in self._forms(w))
         at = cited[-1].at
         times = self._times.find(shadow, at)
         rest = _blotted(shadow, [(t.start, t.end) for t in times])
@@ -166,7 +174,7 @@ class Support:
         if not all(said.holds_digits(d) for d in _DIGITS.findall(rest)):
             return Finding("a number that is not said")
         terms = {term for clause in clauses for term in clause.terms}
-        if not all(self._stands(w, terms, said.text, cited) for w in self._names(rest)):
+        if not all(names & self._forms(w) or self._stands(w, terms, said.text) for w in self._names(rest)):
             return Finding("a name that is not said")
         if value and not self._holds_value(value, said, at):
             return Finding("a value that is not said")
@@ -240,9 +248,8 @@ class Support:
                 found.append(lower)
         return found
 
-    def _stands(self, name: str, terms: set[str], text: str, cited: Sequence[Message]) -> bool:
-        speakers = " ".join(self._shadow(m.name or "").lower() for m in cited)
-        return name in text or name in speakers or bool(self._stems(name) and self._stems(name) <= terms)
+    def _stands(self, name: str, terms: set[str], text: str) -> bool:
+        return name in text or bool(self._stems(name) and self._stems(name) <= terms)
 
     def _words(self, shadow: str) -> list[str]:
         """The words that carry what a statement says, without those of the teller."""
@@ -297,7 +304,8 @@ class Support:
             firm = [c for c in alike if not self._open(c, wording, language)]
             if not firm and not asks:
                 return Finding("asked or supposed, not said")
-            rests.append((firm or alike)[0])
+            every = self._segmenter.words(part)
+            rests.append(max(firm or alike, key=lambda c: sum(self._says(w, c) for w in every)))
         tight = _tight(self._shadow(value).lower())
         if tight and not any(tight in _tight(c.text) for c in rests):
             rests += [c for c in clauses if tight in _tight(c.text)][:1]

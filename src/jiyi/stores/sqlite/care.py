@@ -171,11 +171,9 @@ FIRST_OF_QUEUE = """
         (SELECT min(turn) FROM job AS other WHERE other.owner = first.owner AND other.lane = first.lane AND other.state <> 'dead')
 """
 
-_DUE = "UPDATE job SET due_at = coalesce(not_before, queued_at)"
-
 
 def _repair_queue(access: Access) -> int:
     """Only the first job of each queue may have a due time, and it must have one."""
     extra = access.change(f"UPDATE job SET due_at = NULL WHERE due_at IS NOT NULL AND id NOT IN ({FIRST_OF_QUEUE})")
-    missing = access.change(f"{_DUE} WHERE due_at IS NULL AND id IN ({FIRST_OF_QUEUE})")
+    missing = access.change(f"UPDATE job SET due_at = queued_at WHERE due_at IS NULL AND id IN ({FIRST_OF_QUEUE})")
     return extra + missing

@@ -29,15 +29,13 @@ class SqliteJobs(Jobs):
         now: datetime,
         *,
         lane: Lane = Lane.QUICK,
-        not_before: datetime | None = None,
     ) -> int:
         owner = self._access.make_owner(scope)
         sql = """
-            INSERT INTO job (owner, turn, state, queued_at, kind, payload, lane, not_before)
-            VALUES (?, (SELECT coalesce(max(turn), 0) + 1 FROM job), 'waiting', ?, ?, ?, ?, ?) RETURNING id
+            INSERT INTO job (owner, turn, state, queued_at, kind, payload, lane)
+            VALUES (?, (SELECT coalesce(max(turn), 0) + 1 FROM job), 'waiting', ?, ?, ?, ?) RETURNING id
         """
-        wait = None if not_before is None else micros(not_before)
-        row = (owner, micros(now), kind, to_json(dict(payload)), lane.value, wait)
+        row = (owner, micros(now), kind, to_json(dict(payload)), lane.value)
         [(job_id,)] = self._access.change_returning(sql, row)
         self._step_up(owner, lane.value)
         return int(job_id)
@@ -45,7 +43,7 @@ class SqliteJobs(Jobs):
     def _step_up(self, owner: int, lane: str) -> None:
         """Give the first job of the queue its due time, if it has none yet."""
         sql = """
-            UPDATE job SET due_at = coalesce(not_before, queued_at)
+            UPDATE job SET due_at = queued_at
             WHERE id = (SELECT id FROM job WHERE owner = ? AND lane = ? AND state <> 'dead' ORDER BY turn LIMIT 1)
                   AND due_at IS NULL
         """
@@ -55,7 +53,7 @@ class SqliteJobs(Jobs):
         sql = """
             UPDATE job SET state = 'running', attempt = attempt + 1, due_at = :lease
             WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND lane = :lane
-                        AND (due_at <= :now OR (attempt = 0 AND not_before IS NULL)) ORDER BY turn LIMIT 1)
+                        AND (due_at <= :now OR attempt = 0) ORDER BY turn LIMIT 1)
             RETURNING id, owner, kind, payload, attempt, queued_at
         """
         arguments = {"now": micros(now), "lease": micros(lease_until), "lane": lane.value}
@@ -115,7 +113,7 @@ class SqliteJobs(Jobs):
         # At the end of its owner's queue: jobs behind it may have been done, or be running, meanwhile.
         sql = """
             UPDATE job SET state = 'waiting', attempt = 0, queued_at = ?, due_at = NULL, error = NULL, died_at = NULL,
-                           not_before = NULL, turn = (SELECT max(turn) + 1 FROM job)
+                           turn = (SELECT max(turn) + 1 FROM job)
             WHERE id = ? AND state = 'dead' RETURNING owner, lane
         """
         revived = self._access.change_returning(sql, (micros(now), job_id))

@@ -8,7 +8,7 @@ from jiyi.domain.asking import OK, ModelCall, Spent
 from jiyi.domain.encoding import instant, micros
 from jiyi.domain.scope import Scope
 from jiyi.ports import ModelCalls, Segments
-from jiyi.stores.sqlite.access import Access, at_most, first_key, last_key, row_key, seq_of
+from jiyi.stores.sqlite.access import Access, Row, at_most, first_key, last_key, row_key, seq_of
 
 
 class SqliteSegments(Segments):
@@ -23,20 +23,32 @@ class SqliteSegments(Segments):
 
     def _mark(self, scope: Scope, seq: int, behind: int) -> None:
         owner = self._access.make_owner(scope)
-        sql = "INSERT INTO segment (message, behind) VALUES (?, ?) ON CONFLICT DO UPDATE SET behind = excluded.behind"
-        self._access.change(sql, (row_key(owner, seq), behind))
+        session = self._access.value("SELECT session FROM message WHERE key = ?", (row_key(owner, seq),))
+        for key, _ in self._marks(owner, session):
+            self._access.change("DELETE FROM segment WHERE message = ?", (key,))
+        self._access.change("INSERT INTO segment (message, behind) VALUES (?, ?)", (row_key(owner, seq), behind))
+
+    def opened(self, scope: Scope) -> list[str]:
+        owner = self._access.owner(scope)
+        sql = """
+            SELECT session FROM segment CROSS JOIN message ON key = segment.message
+            WHERE segment.message > ? AND segment.message <= ? AND behind = 0 ORDER BY segment.message
+        """
+        keys = (first_key(owner or 0), last_key(owner or 0))
+        return [session for (session,) in self._access.rows(sql, keys)]
 
     def open_from(self, scope: Scope, session: str) -> int | None:
         owner = self._access.owner(scope)
-        if owner is None:
-            return None
-        # From the end: the latest mark of a session that goes on is among the latest of all.
+        found = [] if owner is None else self._marks(owner, session)
+        return seq_of(found[0][0]) + int(found[0][1]) if found else None
+
+    def _marks(self, owner: int, session: str) -> list[Row]:
+        # From the end: the mark of a session that goes on is among the latest of all.
         sql = """
             SELECT segment.message, behind FROM segment CROSS JOIN message ON key = segment.message
             WHERE segment.message > ? AND segment.message <= ? AND session = ? ORDER BY segment.message DESC LIMIT 1
         """
-        found = self._access.rows(sql, (first_key(owner), last_key(owner), session))
-        return seq_of(found[0][0]) + int(found[0][1]) if found else None
+        return self._access.rows(sql, (first_key(owner), last_key(owner), session))
 
 
 class SqliteModelCalls(ModelCalls):

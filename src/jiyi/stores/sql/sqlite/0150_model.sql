@@ -1,14 +1,11 @@
--- Jobs that wait for a language model have a queue of their own, and jobs can wait for an instant.
---
--- lane        'quick', or 'slow' for what waits for a model
--- not_before  a job that was never tried is not due before this instant
+-- Jobs that wait for a language model have a queue of their own: lane is 'quick', or 'slow' for those.
 ALTER TABLE job ADD COLUMN lane TEXT NOT NULL DEFAULT 'quick';
-ALTER TABLE job ADD COLUMN not_before INTEGER;
 
 DROP INDEX job_queue;
 CREATE INDEX job_queue ON job (owner, lane, turn) WHERE state <> 'dead';
 
--- How far sessions were cut into the segments that a model reads: the open one begins with this message, or behind it.
+-- How far sessions were cut into the segments that a model reads, one row each: the open segment begins with this
+-- message, or there is none and the next one begins behind it.
 CREATE TABLE segment (
     message INTEGER PRIMARY KEY REFERENCES message (key) ON DELETE CASCADE,
     behind  INTEGER NOT NULL
