@@ -11,6 +11,7 @@ from jiyi.assembly import open_memory
 from jiyi.memory_layer import MemoryLayer
 from tests.conftest import Clock
 from tests.models.server import Provider, provider
+from tests.surfaces.cli import Cli
 
 OpenWith = Callable[..., MemoryLayer]
 
@@ -19,6 +20,11 @@ OpenWith = Callable[..., MemoryLayer]
 def server() -> Iterator[Provider]:
     with provider() as running:
         yield running
+
+
+@pytest.fixture
+def jiyi(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
 
 
 @pytest.fixture(params=["openai", "anthropic"])

@@ -65,6 +65,8 @@ _UNSAID = (
     "不能",
     "不再",
 )
+# Counted things are no amounts to find_numbers: 两只猫.
+_HAN_DIGITS = {"二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10}
 _CAPITALS = frozenset({"i", "i'm", "i've", "ok", "user", "user's", *_MONTHS, *_DAYS})
 
 
@@ -266,6 +268,10 @@ class Support:
     def _says(self, word: str, clause: Clause) -> bool:
         """Whether a clause has the word, or one that means the same."""
         forms = self._forms(word)
+        if len(word) > 1 and word[0] in "不没":
+            forms = forms | {word[1:]}  # whether it is denied is asked of the clause
+        if word[0] in _HAN_DIGITS:
+            forms = forms | {f"{_HAN_DIGITS[word[0]]}{word[1:]}"}  # 三只 and 3只
         return any(_stands(w, clause) for w in forms.union(*(self._same.get(form, ()) for form in forms)))
 
     @staticmethod
@@ -356,6 +362,8 @@ class _Said:
     def holds_number(self, wanted: Quantity, shadow: str) -> bool:
         written = shadow[wanted.start : wanted.end].strip().lower()
         if written in self.text or (wanted.value <= 1 and not any(c.isdigit() for c in written)):
+            return True
+        if any(han in self.text for han, digit in _HAN_DIGITS.items() if digit == wanted.value):
             return True
         return any(
             q.value == wanted.value and (not q.unit or not wanted.unit or q.unit == wanted.unit) for q in self._numbers
