@@ -128,6 +128,24 @@ def test_what_the_rules_found_is_not_believed_twice(
     assert len(me.memories()) == 1
 
 
+@pytest.mark.parametrize(
+    ("talk", "content", "value"),
+    [("我喜欢羽毛球、跑步和游泳", "用户喜欢羽毛球、跑步和游泳", "羽毛球、跑步和游泳"), ("I like chess, rowing and opera", "User likes chess, rowing and opera", "chess, rowing and opera")],
+)  # fmt: skip
+def test_a_list_of_what_the_rules_found_is_not_believed_again(
+    told: Told, me: ScopedMemory, talk: str, content: str, value: str
+) -> None:
+    assert told([talk], {"content": content, "relation": "HAS_HOBBY", "subject": "user", "object": value}) == []
+    assert len(me.memories()) == 3
+
+
+def test_a_day_that_is_told_by_today_is_no_value_of_a_fact(told: Told) -> None:
+    item = {"content": "用户的生日是3月1日", "relation": "BORN_ON", "subject": "user", "object": "今天"}
+    assert [(m.key, m.text) for m in told(["今天又是我的生日哦，没人记得"], item)] == [
+        ("", "用户的生日是3月1日（2026-03-01）")
+    ]
+
+
 # ------------------------------------------------------------------ whose words
 
 

@@ -6,6 +6,7 @@ room. The model proposes the relation, the subject and the manner; each counts o
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from jiyi.pipelines.redacting import Redaction
 
 _USER = frozenset({"user", "the user", "i", "me", "@user", "用户", "我", "本人"})
 _COMPANY = frozenset({"company", "@company", "our company", "our team", "公司", "我们公司", "我司", "贵司", "我们"})
+_LIST = re.compile(r"[、,，/]|和|与|及|\band\b|&")
 _OF_USER = ("用户的", "the user's ", "user's ")
 
 
@@ -147,6 +149,8 @@ class Candidates:
         )
         value = self.distiller.value(relation, candidate.object, last.at, language)
         said = value if relation.object_type == DATE else self.distiller.dated(candidate.object, last.at, language)
+        if relation.single and relation.object_type != DATE and said != candidate.object:
+            return None  # 今天是我的生日 names a day, and no value that could be compared
         plain = render(relation, subject, said, language, negated=negated)
         return replace(
             observation,
@@ -207,12 +211,21 @@ class Candidates:
         """Whether the rules, the answer so far, or what an earlier reading of these messages left says it already."""
         if any(self._same(one, o.key, o.value, o.negated, o.text, [e.message for e in o.evidence]) for o in others):
             return True
+        if self._listed(one, others):
+            return True
         return any(
             self._same(
                 one, m.key, m.value, m.triple is not None and m.triple.negated, m.text, [e.message for e in m.evidence]
             )
             for m in believed
         )
+
+    def _listed(self, one: Observation, others: Sequence[Observation]) -> bool:
+        """Whether a list (打羽毛球、跑步和游泳) holds nothing but what the same message is known to say, one by one."""
+        parts = [p.strip() for p in _LIST.split(one.value) if p.strip()] if one.key else []
+        shared = {e.message for e in one.evidence}
+        values = [o.value for o in others if o.negated is one.negated and shared & {e.message for e in o.evidence}]
+        return len(parts) > 1 and all(any(p in v or v in p for v in values if len(v) > 1) for p in parts)
 
     def _same(self, one: Observation, key: str, value: str, negated: bool, text: str, rests_on: Sequence[int]) -> bool:
         shared = {e.message for e in one.evidence} & set(rests_on)
