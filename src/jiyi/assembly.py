@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jiyi.domain.memory import Language
-from jiyi.domain.relations import Vocabulary, parse_vocabulary
+from jiyi.domain.questions import parse_answers
+from jiyi.domain.relations import Phrases, Vocabulary, parse_vocabulary
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
 from jiyi.jobs import Clock
 from jiyi.memory_layer import DICTIONARY, SEGMENTER, UNFINISHED, MemoryLayer
+from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.indexing import Indexing
+from jiyi.pipelines.judging import Judging
 from jiyi.pipelines.model_distil import ModelDistiller
 from jiyi.pipelines.modelling.candidates import Candidates
 from jiyi.pipelines.modelling.prompting import Prompt, Prompting, parse_prompt
@@ -132,19 +135,27 @@ def assemble(
     indexing = Indexing(segmenter)
     facts = FactFinder(vocabulary, segmenter.fold)
     recall = Recall(indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars)
-    distiller = Distiller(vocabulary, load_constructions(), load_times(), segmenter.fold, settings.confidence)
     gateway = Gateway(indexing, settings.gateway)
     redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
-    model = None if chat is None else _model_distiller(chat, settings, segmenter, distiller, gateway, redaction)
+    distiller = Distiller(
+        vocabulary, load_constructions(), load_times(), segmenter.fold, settings.confidence, load_authorship()
+    )
+    judging = Judging(vocabulary, settings.confidence, settings.arbitration)
+    answers = parse_answers(_read_toml(_shipped("answers.toml"), "answers.toml"), segmenter.fold)
+    model = (
+        None if chat is None else _model_distiller(chat, settings, segmenter, distiller, judging, gateway, redaction)
+    )
     return Parts(
         settings=settings,
         dictionary=dictionary,
         vocabulary=vocabulary,
         distiller=distiller,
+        judging=judging,
+        answering=Answering(judging, distiller, answers, settings.confidence),
         indexing=indexing,
         gateway=gateway,
         recall=recall,
-        context=Context(recall, settings.context, settings.profile, settings.confidence, vocabulary),
+        context=Context(recall, settings.context, settings.profile, settings.working, settings.confidence, vocabulary),
         redaction=redaction,
         model=model,
     )
@@ -175,6 +186,7 @@ def _model_distiller(
     settings: Settings,
     segmenter: Segmenter,
     distiller: Distiller,
+    judging: Judging,
     gateway: Gateway,
     redaction: Redaction,
 ) -> ModelDistiller:
@@ -184,7 +196,7 @@ def _model_distiller(
         spending=Spending(chat, settings.model, zone(settings.timezone)),
         prompting=Prompting(load_prompts(), load_schema(), vocabulary),
         candidates=Candidates(distiller, vocabulary, support, redaction),
-        vocabulary=vocabulary,
+        judging=judging,
         gateway=gateway,
         redaction=redaction,
         policy=settings.model,
@@ -318,6 +330,13 @@ def load_constructions() -> Constructions:
 def load_times() -> Times:
     """The shipped words of time."""
     return Times(_read_toml(_shipped("times.toml"), "times.toml"))
+
+
+@cache
+def load_authorship() -> Phrases:
+    """The shipped marks that somebody else wrote a turn in the user's name."""
+    marks = _read_toml(_shipped("authorship.toml"), "authorship.toml")
+    return Phrases(tuple(marks["zh"]), tuple(marks["en"]))
 
 
 @cache

@@ -9,10 +9,12 @@ from functools import partial
 
 from jiyi.domain.relations import Vocabulary
 from jiyi.jobs import Clock, Handler, Runner, Thinking, Worker
+from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.indexing import Indexing, index_messages
+from jiyi.pipelines.judging import Judging
 from jiyi.pipelines.model_distil import ModelDistiller
 from jiyi.pipelines.observe import DISTIL, INDEX, distil_messages
 from jiyi.pipelines.read_counts import ReadCounts
@@ -31,6 +33,8 @@ class Parts:
     dictionary: tuple[str, ...]
     vocabulary: Vocabulary
     distiller: Distiller
+    judging: Judging
+    answering: Answering
     indexing: Indexing
     gateway: Gateway
     recall: Recall
@@ -94,7 +98,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
     def distil(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
         distil_messages(
-            unit, job.scope, first, last, now, parts.distiller, parts.vocabulary, parts.gateway, parts.redaction
+            unit, job.scope, first, last, now, parts.distiller, parts.judging, parts.gateway, parts.redaction
         )
 
     def segment(unit: Unit, job: Job, now: datetime) -> None:

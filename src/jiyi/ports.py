@@ -144,6 +144,9 @@ class Memories(Protocol):
     def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
         """Live memories of these categories: the most important first, then the last affirmed, then by higher seq."""
 
+    def unsettled(self, scope: Scope) -> list[Memory]:
+        """What is not settled: held memories, and live ones that were only inferred or once verified; by seq."""
+
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         """Live memories whose text contains any needle byte for byte, newest number first. A plain scan."""
 

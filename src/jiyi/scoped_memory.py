@@ -10,22 +10,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jiyi.domain.confidence import confidence
-from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Status, parse_id
+from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Source, Status, parse_id
 from jiyi.domain.plans import Actor, LedgerEntry, Plan, Verb
 from jiyi.domain.profile import Profile, render_profile
+from jiyi.domain.questions import Question
 from jiyi.domain.scope import Scope, check_name
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.engine import Engine
 from jiyi.errors import InputError, NotFound, PlanRefused, TooLarge
 from jiyi.pipelines.archive import Summary, read_archive
-from jiyi.pipelines.arguments import read_as_of, read_category, read_kinds, read_language, read_status
+from jiyi.pipelines.arguments import read_as_of, read_category, read_kinds, read_language, read_source, read_status
 from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.exporting import export_scope
 from jiyi.pipelines.gateway import Receipt
 from jiyi.pipelines.history import History, read_history
-from jiyi.pipelines.judging import Occasion, judge_all, judge_correction
+from jiyi.pipelines.judging import Occasion
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
 from jiyi.pipelines.recall import Filters, Recollection
 from jiyi.pipelines.segments import close_segment
@@ -76,6 +77,7 @@ class ScopedMemory:
         category: Category | str | None = None,
         importance: int | None = None,
         session: str = "remember",
+        source: Source | str = Source.DECLARED,
     ) -> Receipt:
         """Remember a statement, as declared by the user, at once.
 
@@ -83,9 +85,11 @@ class ScopedMemory:
             text: one statement, up to 500 characters.
             category: profile, preference, goal, project, task, event, relationship, rule or general.
             importance: 1 to 5.
+            session: in which it was said.
+            source: on whose word, where it is not the user's: verified (by a third party), inferred, imported, tool.
 
         Raises:
-            InputError: empty text, or a category or importance that does not exist. TooLarge: above the limit.
+            InputError: empty text, or a category, source or importance that does not exist. TooLarge: above the limit.
         """
         text = self._statement(text)
         kind = None if category is None else read_category(category)
@@ -93,12 +97,17 @@ class ScopedMemory:
             raise InputError(f"importance = {importance}: use 1 (trifle) to 5 (vital)")
         now = self._clock()
         observations = self._parts.distiller.declare(
-            text, at=now.astimezone(self._zone), session=session, category=kind, importance=importance
+            text,
+            at=now.astimezone(self._zone),
+            session=session,
+            category=kind,
+            importance=importance,
+            source=read_source(source),
         )
         occasion = Occasion(Verb.REMEMBER, self._actor, now, "asked to remember")
 
         def work(unit: Unit) -> Receipt:
-            plan = judge_all(unit, self._scope, observations, self._parts.vocabulary, occasion)
+            plan = self._parts.judging.all(unit, self._scope, observations, occasion)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
         return self._store.write(work)
@@ -297,7 +306,32 @@ class ScopedMemory:
             at = now.astimezone(self._zone)
             observation = read_correction(text, wrong, at, self._parts.distiller, self._parts.vocabulary)
             occasion = Occasion(Verb.CORRECT, self._actor, now, f"{wrong.id} corrected by the user")
-            plan = judge_correction(unit, self._scope, wrong, observation, self._parts.vocabulary, occasion)
+            plan = self._parts.judging.correction(unit, self._scope, wrong, observation, occasion)
+            return self._parts.gateway.apply(unit, self._scope, plan)
+
+        return self._store.write(work)
+
+    def questions(self) -> list[Question]:
+        """What only the user can settle: contradictions, hearsay, verifications that are past. The oldest first (SPEC B9)."""
+        with self._store.read() as unit:
+            return self._parts.answering.questions(unit, self._scope, self._clock(), self._zone)
+
+    def answer(self, question: str, text: str) -> Receipt:
+        """Settle an open question (SPEC B9).
+
+        Args:
+            question: its id, such as q12.
+            text: the id of the option that holds (m12), its value, yes or no, “neither”, “skip” (not asked again), or
+                the right value in words; in Chinese or English.
+
+        Raises:
+            NotFound: no open question of that id. InputError: the text does not answer it.
+        """
+        text, now = self._statement(text), self._clock()
+        occasion = Occasion(Verb.ANSWER, self._actor, now, f"{question} answered by the user")
+
+        def work(unit: Unit) -> Receipt:
+            plan = self._parts.answering.plan(unit, self._scope, question, text, occasion, self._zone)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
         return self._store.write(work)

@@ -21,6 +21,7 @@ from jiyi.domain.nights import NightPolicy
 from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
+from jiyi.domain.settling import ArbitrationPolicy
 from jiyi.errors import SettingsError
 from jiyi.text.redaction import RedactionPolicy
 
@@ -50,6 +51,16 @@ class ContextPolicy:
     passage_chars: int = 240
     # Hits below this score are not worth the agent's attention: say nothing rather than something irrelevant.
     min_score: float = 0.30
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingPolicy:
+    """What a conversation holds while it goes on (SPEC F1)."""
+
+    idle: timedelta = timedelta(hours=1)
+    # Ten rounds of a question and an answer.
+    turns: int = 20
+    entities: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +151,12 @@ class Settings:
     worker: bool = True
     limits: Limits = field(default_factory=Limits)
     confidence: ConfidencePolicy = field(default_factory=ConfidencePolicy)
+    arbitration: ArbitrationPolicy = field(default_factory=ArbitrationPolicy)
     gateway: GatewayPolicy = field(default_factory=GatewayPolicy)
     ranking: RankingPolicy = field(default_factory=RankingPolicy)
     heat: HeatPolicy = field(default_factory=HeatPolicy)
     profile: ProfilePolicy = field(default_factory=ProfilePolicy)
+    working: WorkingPolicy = field(default_factory=WorkingPolicy)
     context: ContextPolicy = field(default_factory=ContextPolicy)
     jobs: JobPolicy = field(default_factory=JobPolicy)
     night: NightPolicy = field(default_factory=NightPolicy)

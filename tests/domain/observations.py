@@ -7,9 +7,9 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from jiyi.domain.belief import Judgement, Mode, Observation, judge
+from jiyi.domain.belief import Judgement, Observation, weigh
 from jiyi.domain.confidence import ConfidencePolicy
-from jiyi.domain.memory import Category, Evidence, Memory, Source, Status, Triple
+from jiyi.domain.memory import Category, Evidence, Memory, Mode, Source, Status, Triple
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.relations import COMPANY, Phrases, Relation, Vocabulary
 from jiyi.domain.revision import revise
@@ -36,6 +36,7 @@ def said(
     source: Source = Source.DECLARED,
     relation: Relation = DATABASE,
     message: int = 1,
+    session: str = "s1",
     negated: bool = False,
 ) -> Observation:
     """`said("PostgreSQL", 3, Mode.CHANGE, old="MySQL")`: on day 3 the user said that it changed."""
@@ -51,7 +52,7 @@ def said(
         mode=mode,
         replaces=old.casefold(),
         replaces_text=old,
-        evidence=(Evidence(message, 0, 4, day(on), "s1"),),
+        evidence=(Evidence(message, 0, 4, day(on), session),),
     )
 
 
@@ -62,14 +63,16 @@ def believe(beliefs: Beliefs, observation: Observation) -> tuple[Judgement, tupl
     """Judge one observation against all beliefs and carry the verdict out in `beliefs`."""
     held = [m for _, m in sorted(beliefs.items())]
     relation = VOCABULARY.get(observation.triple.relation) if observation.triple else None
-    judgement = judge(observation, held, relation)
+    settlement = weigh(observation, held, relation)
     old_text = f"数据库：{observation.replaces_text}" if observation.replaces_text else ""
-    changes = revise(observation, judgement, held, count(max(beliefs, default=0) + 1), LEARNT, old_text)
+    changes = revise(observation, settlement, held, count(max(beliefs, default=0) + 1), LEARNT, old_text)
     for change in changes:
         assert beliefs.get(change.seq) == change.before
-        assert change.after is not None
-        beliefs[change.seq] = change.after
-    return judgement, changes
+        if change.after is None:
+            del beliefs[change.seq]
+        else:
+            beliefs[change.seq] = change.after
+    return settlement.judgement, changes
 
 
 def believe_all(observations: Sequence[Observation]) -> Beliefs:
@@ -104,14 +107,17 @@ def observations(
 ) -> st.SearchStrategy[Observation]:
     """Few values and few days, so that they meet; equal instants included."""
 
-    def one(value: str, on: int, mode: Mode, old: str, source: Source, relation: Relation, message: int) -> Observation:
+    def one(
+        value: str, on: int, mode: Mode, old: str, source: Source, relation: Relation, message: int, session: str
+    ) -> Observation:
         named = old if mode in (Mode.CHANGE, Mode.CORRECTION) and old != value else ""
-        return said(value, on, mode, old=named, source=source, relation=relation, message=message)
+        return said(value, on, mode, old=named, source=source, relation=relation, message=message, session=session)
 
     values = st.sampled_from(["A", "B", "C"])
     return st.builds(
         one, values, st.integers(0, 4), st.sampled_from(modes), st.one_of(st.just(""), values),
         st.sampled_from(sources), st.sampled_from(relations), st.integers(1, 5),
+        st.sampled_from(["s1", "s2"]),
     )  # fmt: skip
 
 

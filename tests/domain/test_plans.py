@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jiyi.domain.belief import Mode, Observation
-from jiyi.domain.memory import Memory, Source
+from jiyi.domain.belief import Observation
+from jiyi.domain.memory import Memory, Mode, Source
 from jiyi.domain.plans import (
     Actor,
     Change,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jiyi.domain.belief import Mode
+from jiyi.domain.memory import Mode
 from jiyi.domain.relations import COMPANY, USER
 
 

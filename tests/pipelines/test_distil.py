@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jiyi.assembly import load_constructions, load_times, load_vocabulary
-from jiyi.domain.belief import Mode, Observation
+from jiyi.domain.belief import Observation
 from jiyi.domain.confidence import ConfidencePolicy
-from jiyi.domain.memory import Category, Message, Role, Source
+from jiyi.domain.memory import Category, Message, Mode, Role, Source
 from jiyi.domain.relations import COMPANY, USER
 from jiyi.pipelines.distil import Distiller
 from jiyi.text.segmentation import Segmenter
@@ -409,7 +409,8 @@ def test_instructions_against_the_agent_are_never_rules(text: str) -> None:
 def test_a_declared_statement_keeps_its_words() -> None:
     [observation] = declare("我们的数据库用的是 TiDB。")
     assert (observation.text, observation.key) == ("我们的数据库用的是 TiDB。", f"{COMPANY}|USES_DATABASE")
-    assert (observation.kept, observation.evidence, observation.source) == (True, (), Source.DECLARED)
+    assert (observation.kept, observation.source) == (True, Source.DECLARED)
+    assert [(e.message, e.own) for e in observation.evidence] == [(0, True)]
 
 
 def test_a_declaration_may_call_the_user_the_user() -> None:
@@ -445,7 +446,7 @@ def test_explicit_category_and_importance_win() -> None:
 def test_declaring_always_keeps_something(text: str) -> None:
     observations = declare(text)
     assert observations
-    assert all(o.kept and o.evidence == () for o in observations)
+    assert all(o.kept and [e.message for e in o.evidence] == [0] for o in observations)
 
 
 # ---------------------------------------------------------------------------------- promises

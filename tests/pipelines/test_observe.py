@@ -99,12 +99,13 @@ def test_importance_is_one_of_five_numbers(layer: MemoryLayer, importance: Any) 
 def test_what_the_gateway_refuses_holds_back_nothing_said_beside_it(layer: MemoryLayer, clock: Clock) -> None:
     """SPEC W1: the refusal is a dead letter that can be run again when the limit was raised."""
     me = layer.scope("ming")
-    for name in ("Oracle", "MySQL", "SQLite", "MongoDB", "Redis", "MariaDB"):
-        clock.advance(minutes=1)
-        me.observe([{"role": "user", "text": f"我们的数据库用的是 {name}。"}])
+    teas = ("绿茶", "红茶", "白茶", "黑茶", "花茶", "岩茶")
+    me.observe([{"role": "user", "text": f"我喜欢{tea}。"} for tea in teas])
     layer.work()
     clock.advance(minutes=1)
-    me.observe([{"role": "user", "text": "数据库换成 PostgreSQL 了。"}, {"role": "user", "text": "我住在杭州。"}])
+    me.observe([
+        {"role": "user", "text": "".join(f"我不再喜欢{tea}了。" for tea in teas)}, {"role": "user", "text": "我住在杭州。"}
+    ])  # fmt: skip
     layer.work()
     assert "杭州" in [m.value for m in me.memories()]
     [dead] = layer.dead_jobs()

@@ -1,42 +1,42 @@
-"""How memory changes its mind: a new observation against what is believed (SPEC B2, B3, B5).
+"""How memory changes its mind: a new observation against what is believed (SPEC B2–B5).
 
-One pure function decides, and says by which rule and why. Two memories are *rivals* when they cannot
-hold together: another value of a single-valued relation, the same object of opposite relations, or a
-statement and its denial. Everything follows from three instants of each memory: when it was last
-stated (`affirmed_at`), when the user last said outright that things changed to it (`changed_at`), and
-when it ended. An outright change ends every rival last stated before it; nothing else ends anything.
-So the outcome does not depend on the order in which dated observations arrive.
+One pure function decides, and says by which rule and why. It lays the new statement beside all that was said of the
+same thing, settles the whole (`domain.settling`) and reads the verdict off what came out, so the verdict on an
+observation never depends on what happened to arrive before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeAlias
 
-from jiyi.domain.memory import Category, Evidence, Language, Memory, Source, Status, Triple, memory_id
+from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.memory import Category, Evidence, Language, Memory, Mode, Source, Status, Triple, memory_id
 from jiyi.domain.relations import Relation, Vocabulary, fact_key
-
-
-class Mode(StrEnum):
-    """How something was said."""
-
-    STATEMENT = "statement"  # 数据库用的是 MySQL
-    CHANGE = "change"  # 数据库从 MySQL 换成 PostgreSQL 了
-    CORRECTION = "correction"  # 记错了，实际是 …
-    DENIAL = "denial"  # 不再用 MySQL 了
-    SHIFT = "shift"  # 其实我更关注 …
-
-
-OUTRIGHT = frozenset({Mode.CHANGE, Mode.CORRECTION, Mode.DENIAL})
+from jiyi.domain.settling import (
+    ENDING,
+    OUTRIGHT,
+    ArbitrationPolicy,
+    Claim,
+    Spell,
+    Statement,
+    contradiction,
+    settle,
+)
 
 
 class Verdict(StrEnum):
+    """`hold`: kept beside a better word. `provisional`: the user's own word, for this session only (SPEC B4)."""
+
     ADD = "add"
     CORROBORATE = "corroborate"
     REPLACE = "replace"
     COEXIST = "coexist"
+    HOLD = "hold"
+    PROVISIONAL = "provisional"
     REFUSE = "refuse"
 
 
@@ -79,7 +79,7 @@ class Observation:
 class Judgement:
     """One verdict with the rule that gave it and the reasons in words.
 
-    `same`: the memory that already says this. `ends`: the memories that stop being true.
+    `same`: the memory that already says this. `ends`: the memories that stop being believed.
     `lowers`: the memories that lose importance. `ended_by`: a later change that had already
     ended what is observed now, so that it enters as history.
     """
@@ -90,18 +90,45 @@ class Judgement:
     same: int | None = None
     ends: tuple[int, ...] = ()
     lowers: tuple[int, ...] = ()
-    ended_by: int | None = field(default=None)
+    ended_by: int | None = None
 
 
-RANK = {Source.TOOL: 0, Source.INFERRED: 1, Source.IMPORTED: 1, Source.DECLARED: 2, Source.VERIFIED: 2}
+Pairs: TypeAlias = tuple[tuple[Spell, Memory | None], ...]
 
 
-def outranks(one: Source, other: Source) -> bool:
-    return RANK[one] > RANK[other]
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What is so once an observation is counted in: the judgement, and every spell with the memory that tells of it.
+
+    `spells`: `(spell, memory or None for a new one)`. `absorbed`: memories that turned out to tell of another's spell.
+    `known`: nothing was said that was not known.
+    """
+
+    judgement: Judgement
+    spells: Pairs = ()
+    absorbed: tuple[Memory, ...] = ()
+    known: bool = False
 
 
-def judge(observation: Observation, believed: Sequence[Memory], relation: Relation | None) -> Judgement:
-    """Decide what an observation does to what is believed.
+def judge(
+    observation: Observation,
+    believed: Sequence[Memory],
+    relation: Relation | None,
+    confidence: ConfidencePolicy | None = None,
+    policy: ArbitrationPolicy | None = None,
+) -> Judgement:
+    """Decide what an observation does to what is believed; see `weigh`."""
+    return weigh(observation, believed, relation, confidence, policy).judgement
+
+
+def weigh(
+    observation: Observation,
+    believed: Sequence[Memory],
+    relation: Relation | None,
+    confidence: ConfidencePolicy | None = None,
+    policy: ArbitrationPolicy | None = None,
+) -> Settlement:
+    """Settle an observation with what is believed.
 
     Args:
         observation: what was said.
@@ -109,41 +136,71 @@ def judge(observation: Observation, believed: Sequence[Memory], relation: Relati
         relation: the vocabulary's entry for the observation's relation, if it has one.
 
     Returns:
-        The verdict; deterministic, and total over its inputs.
+        The verdict and what follows from it; deterministic, and total over its inputs.
     """
-    rivals = [m for m in believed if _rival(observation, m, relation)]
-    live = [m for m in rivals if m.status is Status.LIVE]
+    confidence, policy = confidence or ConfidencePolicy(), policy or ArbitrationPolicy()
+    group = sorted(_of_the_same(observation, believed, relation), key=lambda m: m.seq)
+    said = statements_of_observation(observation)
+    before = [s for m in group for s in statements_of(m)]
+    told = set(before)
+    if told.issuperset(said):
+        same = next(m.seq for m in group if said[0] in statements_of(m))
+        return Settlement(
+            Judgement(Verdict.CORROBORATE, "known-already", (f"{memory_id(same)} rests on it",), same=same), known=True
+        )
+    spells = settle([*told.union(said)], relation, confidence, policy)
+    pairs = _match(spells, group)
+    here, memory = next(p for p in pairs if p[0].claim == said[0].claim and said[0].evidence in p[0].said)
+    judgement = _verdict(observation, here, memory, pairs, believed)
+    if judgement.verdict is Verdict.REFUSE:
+        return Settlement(judgement)
+    told_of = {m.seq for _, m in pairs if m is not None}
+    return Settlement(judgement, pairs, tuple(m for m in group if m.seq not in told_of))
 
-    if stronger := [m for m in live if outranks(m.source, observation.source)]:
-        return Judgement(
-            Verdict.REFUSE, "weaker-source",
-            (f"{observation.source} does not outweigh {stronger[0].source} memory {_ids(stronger)}",),
-        )  # fmt: skip
-    outright = observation.mode in OUTRIGHT
-    ends = [m for m in live if (outright and _before(m, observation)) or outranks(observation.source, m.source)]
-    later = min(
-        (m for m in rivals if _ended_already(observation, m, relation)),
-        key=lambda m: (m.changed_at, m.seq),
-        default=None,
-    )
-    same = _same(observation, believed)
 
-    if later is not None and same is None:
-        return Judgement(
-            Verdict.REPLACE if ends else Verdict.ADD, "older-than-a-change",
-            (f"{memory_id(later.seq)} has since replaced it: kept as history",),
-            ends=tuple(m.seq for m in ends), ended_by=later.seq,
-        )  # fmt: skip
-    if ends:
-        how = {Mode.CORRECTION: "corrected", Mode.DENIAL: "denied"}.get(observation.mode, "changed")
-        rule = f"user-{how}" if outright else "stronger-source"
-        return Judgement(
-            Verdict.REPLACE, rule, (f"{observation.mode} said by the user ends {_ids(ends)}",),
-            same=same, ends=tuple(m.seq for m in ends),
-        )  # fmt: skip
-    if same is not None:
-        return Judgement(Verdict.CORROBORATE, "restated", (f"says what {memory_id(same)} says",), same=same)
-    return _beside(observation, believed, live)
+def claim_of(memory: Memory) -> Claim:
+    triple = memory.triple
+    return Claim("", memory.value) if triple is None else Claim(triple.relation, memory.value, triple.negated)
+
+
+def statements_of(memory: Memory) -> list[Statement]:
+    """What was said of a memory. One that came without its evidence stands for one statement."""
+    if memory.evidence:
+        return [Statement(claim_of(memory), e) for e in memory.evidence]
+    mode = Mode.STATEMENT if memory.changed_at is None else Mode.CHANGE
+    at = memory.changed_at or memory.affirmed_at
+    alone = Evidence(0, 0, 0, at, "", mode, memory.source, memory.start)
+    return [Statement(claim_of(memory), alone), *_end_of(memory)]
+
+
+def statements_of_observation(observation: Observation) -> list[Statement]:
+    """What an observation says: its claim first, then that the old value it names is over or was wrong."""
+    relation = observation.triple.relation if observation.triple else ""
+    mode = observation.mode
+    if mode is Mode.STATEMENT and observation.kept:
+        mode = Mode.REQUEST
+    evidence = observation.evidence or (Evidence(0, 0, 0, observation.at, ""),)
+    spoken = [
+        replace(
+            e, at=observation.at, mode=mode, source=observation.source, trust=observation.start, until=observation.until
+        )
+        for e in evidence
+    ]
+    said = [Statement(Claim(relation, observation.value, observation.negated), e) for e in spoken]
+    if observation.replaces and observation.replaces != observation.value and observation.mode in OUTRIGHT:
+        over = Mode.WRONG if observation.mode is Mode.CORRECTION else Mode.OVER
+        named = Claim(relation, observation.replaces)
+        said += [Statement(named, replace(e, mode=over, until=None)) for e in spoken]
+    return said
+
+
+def ended(memory: Memory, at: datetime, mode: Mode = Mode.OVER) -> Memory:
+    """The memory with a statement of its own that it is over (or wrong), so that it stays so whatever becomes of what
+    ended it: when that is forgotten, when a policy ended it, when the user rejects it."""
+    assert mode in ENDING
+    told = (Evidence(0, 0, 0, at, "", mode, memory.source, memory.start),)
+    evidence = memory.evidence or tuple(s.evidence for s in statements_of(memory))
+    return replace(memory, evidence=tuple(sorted({*evidence, *told}, key=lambda e: e.place)))
 
 
 def rival_keys(memory: Memory, vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -156,91 +213,81 @@ def rival_keys(memory: Memory, vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 def unsettled(memory: Memory, other: Memory, vocabulary: Vocabulary) -> bool:
-    """Whether two live memories contradict each other and both still stand."""
+    """Whether two memories contradict each other."""
     if memory.seq == other.seq or memory.triple is None or other.triple is None:
         return False
-    return _contradict(memory.triple, memory.value, other.triple, other.value, vocabulary.get(memory.triple.relation))
+    if memory.triple.subject != other.triple.subject:
+        return False
+    return contradiction(vocabulary.get(memory.triple.relation))(claim_of(memory), claim_of(other))
 
 
-def _beside(observation: Observation, believed: Sequence[Memory], rivals: Sequence[Memory]) -> Judgement:
-    """Verdicts that end nothing: the observation joins what is there."""
+def _of_the_same(observation: Observation, believed: Sequence[Memory], relation: Relation | None) -> list[Memory]:
+    """The memories whose fate the observation could touch. Of many values each stands for itself (SPEC B5)."""
+    if observation.triple is None:
+        return [m for m in believed if m.triple is None and m.value == observation.value]
+    subject, names = observation.triple.subject, {observation.triple.relation}
+    if relation is not None and relation.antonym:
+        names.add(relation.antonym)
+    values = {observation.value, observation.replaces}
+    return [
+        m for m in believed
+        if m.triple is not None and m.triple.subject == subject and m.triple.relation in names
+        and ((relation is not None and relation.single) or m.value in values)
+    ]  # fmt: skip
+
+
+def _match(spells: Sequence[Spell], group: Sequence[Memory]) -> Pairs:
+    """Which memory tells of which spell: the one that shares most of what was said."""
+    left = list(group)
+    told = {m.seq: {s.evidence for s in statements_of(m)} for m in group}
+    pairs: list[tuple[Spell, Memory | None]] = []
+    for spell in spells:
+        alike = [m for m in left if claim_of(m) == spell.claim and not told[m.seq].isdisjoint(spell.said)]
+        best = max(alike, key=lambda m: (len(told[m.seq].intersection(spell.said)), -m.seq), default=None)
+        if best is not None:
+            left.remove(best)
+        pairs.append((spell, best))
+    return tuple(pairs)
+
+
+def _verdict(
+    observation: Observation, here: Spell, memory: Memory | None, pairs: Pairs, believed: Sequence[Memory]
+) -> Judgement:
+    same = None if memory is None else memory.seq
+    if here.refused:
+        return Judgement(Verdict.REFUSE, here.rule, here.reasons, same=same)
+    if here.status is Status.HELD:
+        verdict = Verdict.HOLD if here.rule == "weaker-source" else Verdict.PROVISIONAL
+        return Judgement(verdict, here.rule, here.reasons, same=same)
+    ends = tuple(m.seq for s, m in pairs if m and m.status is Status.LIVE and s.status is not Status.LIVE)
+    if here.status is not Status.LIVE:
+        later = next((m for s, m in pairs if s is here.by and m), None)
+        reasons = (f"{later.id} has since replaced it: kept as history",) if later else here.reasons
+        verdict = Verdict.REPLACE if ends else Verdict.CORROBORATE if memory else Verdict.ADD
+        return Judgement(
+            verdict, "older-than-a-change", reasons, same=same, ends=ends, ended_by=later.seq if later else None
+        )
+    if ends:
+        # What ends later contradictions without a word against them at its time was only told late.
+        rule = "told-late" if here.rule == "new" else here.rule
+        return Judgement(Verdict.REPLACE, rule, (*here.reasons, f"ends {_ids(ends)}"), same=same, ends=ends)
+    if memory is not None:
+        return Judgement(Verdict.CORROBORATE, "restated", (f"says what {memory.id} says",), same=same)
     if observation.mode is Mode.SHIFT:
-        displaced = [m for m in believed if m.key == observation.key and m.status is Status.LIVE]
+        displaced = tuple(m.seq for m in believed if m.key == observation.key and m.status is Status.LIVE)
         if displaced:
             return Judgement(
-                Verdict.COEXIST, "concern-shift", (f"takes precedence over {_ids(displaced)}",),
-                lowers=tuple(m.seq for m in displaced),
-            )  # fmt: skip
-    if rivals:
-        # SPEC B4 will arbitrate; until then a bare contradiction never overwrites: both stand, dated.
-        return Judgement(
-            Verdict.COEXIST, "bare-contradiction", (f"contradicts {_ids(rivals)} without saying that it changed",)
-        )
-    return Judgement(Verdict.ADD, "new", ())
+                Verdict.COEXIST, "concern-shift", (f"takes precedence over {_ids(displaced)}",), lowers=displaced
+            )
+    return Judgement(Verdict.ADD, here.rule, here.reasons)
 
 
-def _same(observation: Observation, believed: Sequence[Memory]) -> int | None:
-    """The memory that already says this: a live one, else a past one that was true at that moment."""
-    alike = [
-        m
-        for m in believed
-        if m.key == observation.key
-        and m.value == observation.value
-        and (m.triple is not None and m.triple.negated) == observation.negated
-    ]
-    live = [m for m in alike if m.status is Status.LIVE]
-    values = {m.seq: m.value for m in believed}
-    found = live or [m for m in alike if _was_true(observation, m, values.get(m.successor or 0, ""))]
-    return min(m.seq for m in found) if found else None
+def _end_of(memory: Memory) -> list[Statement]:
+    if memory.status is Status.LIVE or memory.valid_to is None:
+        return []
+    mode = Mode.WRONG if memory.status is Status.RETRACTED else Mode.OVER
+    return [Statement(claim_of(memory), Evidence(0, 0, 0, memory.valid_to, "", mode, memory.source, memory.start))]
 
 
-def _was_true(observation: Observation, memory: Memory, successor: str) -> bool:
-    """Whether a past memory was true when the observation was made, on a word as good as this one's."""
-    if memory.valid_to is None or outranks(observation.source, memory.source):
-        return False
-    if memory.valid_to != observation.at:
-        return observation.at < memory.valid_to
-    return observation.mode not in OUTRIGHT or observation.value < successor
-
-
-def _rival(observation: Observation, memory: Memory, relation: Relation | None) -> bool:
-    """Whether the two cannot both hold, or the user named this value as the old one."""
-    if observation.triple is None or memory.triple is None:
-        return False
-    if _contradict(observation.triple, observation.value, memory.triple, memory.value, relation):
-        return True
-    named = observation.replaces != "" and memory.value == observation.replaces != observation.value
-    return named and memory.key == observation.key and not memory.triple.negated
-
-
-def _contradict(one: Triple, value: str, other: Triple, other_value: str, relation: Relation | None) -> bool:
-    """Another value of a single-valued relation, the same object of opposites, or a statement and its denial."""
-    if one.subject != other.subject:
-        return False
-    if one.relation != other.relation:
-        opposites = relation is not None and relation.antonym == other.relation
-        return opposites and value == other_value and one.negated == other.negated
-    if value == other_value:
-        return one.negated != other.negated
-    return relation is not None and relation.single and not one.negated and not other.negated
-
-
-def _before(memory: Memory, observation: Observation) -> bool:
-    """Whether the memory was last stated before the observation; ties go to the greater value."""
-    if memory.affirmed_at != observation.at:
-        return memory.affirmed_at < observation.at
-    return memory.changed_at != observation.at or memory.value < observation.value
-
-
-def _ended_already(observation: Observation, memory: Memory, relation: Relation | None) -> bool:
-    if memory.value == observation.replaces and not (relation is not None and relation.single):
-        return False  # Of many values the named old one makes way for the new, never the other way round.
-    if memory.changed_at is None or memory.changed_at < observation.at or outranks(observation.source, memory.source):
-        return False
-    if memory.changed_at > observation.at:
-        return True
-    return observation.mode not in OUTRIGHT or observation.value < memory.value
-
-
-def _ids(memories: Sequence[Memory]) -> str:
-    return ", ".join(memory_id(m.seq) for m in memories)
+def _ids(memories: Sequence[int]) -> str:
+    return ", ".join(map(memory_id, memories))

@@ -42,8 +42,11 @@ def known(entries: Sequence[LedgerEntry], at: datetime) -> dict[int, Memory]:
 
 
 def was_true(memory: Memory, at: datetime) -> bool:
-    """Whether the memory holds at `at`. One that was taken back was never true; the end itself is outside."""
+    """Whether the memory holds at `at`. One that was taken back was never true; the end itself is outside. One that
+    waits was true until it lost an arbitration, if it ever stood."""
     if memory.status is Status.RETRACTED or at < memory.valid_from:
+        return False
+    if memory.never_stood:
         return False
     return memory.valid_to is None or at < memory.valid_to
 
@@ -57,4 +60,6 @@ def status_at(memory: Memory, at: datetime) -> Status | None:
         return Status.RETRACTED
     if at < memory.valid_from:
         return None
-    return Status.LIVE if memory.status is Status.LIVE or was_true(memory, at) else Status.ENDED
+    if memory.status is Status.LIVE or was_true(memory, at):
+        return Status.LIVE
+    return memory.status

@@ -54,13 +54,17 @@ def confidence(memory: Memory, now: datetime, policy: ConfidencePolicy) -> float
 
     Time before `affirmed_at` counts as none, so a clock set back does no harm.
     """
-    curve = policy.curves[memory.source]
-    start, elapsed = memory.start, max(now - memory.affirmed_at, timedelta(0))
-    good_for = curve.good_for
-    if good_for is not None:
-        if elapsed <= good_for:
+    return faded(memory.source, memory.start, now - memory.affirmed_at, policy)
+
+
+def faded(source: Source, start: float, elapsed: timedelta, policy: ConfidencePolicy) -> float:
+    """What is left of a confidence that began at `start` after a time without restating."""
+    curve, elapsed = policy.curves[source], max(elapsed, timedelta(0))
+    if curve.good_for is not None:
+        if elapsed <= curve.good_for:
             return start
         # SPEC B1: verified, valid 30 days, then declared awaiting confirmation.
-        curve, elapsed = policy.curves[Source.DECLARED], elapsed - good_for
+        elapsed -= curve.good_for
+        curve = policy.curves[Source.DECLARED]
         start = min(start, curve.start)
     return min(1.0, max(0.0, start - curve.loss * (elapsed / curve.period)))

@@ -21,6 +21,7 @@ from jiyi.domain.memory import (
     Language,
     Memory,
     Message,
+    Mode,
     Role,
     Source,
     Status,
@@ -36,6 +37,7 @@ ROLES = {member.value: member for member in Role}
 STATUSES = {member.value: member for member in Status}
 CATEGORIES = {member.value: member for member in Category}
 SOURCES = {member.value: member for member in Source}
+MODES = {member.value: member for member in Mode}
 LANGUAGES = {member.value: member for member in Language}
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -128,12 +130,27 @@ def memory_fields(memory: Memory) -> dict[str, Any]:
         "changed_at": optional_micros(memory.changed_at),
         "status": memory.status.value,
         "successor": memory.successor,
-        "evidence": [[e.message, e.start, e.end, micros(e.at), e.session] for e in memory.evidence],
+        "evidence": [evidence_fields(e) for e in memory.evidence],
         "keywords": list(memory.keywords),
         "kept": memory.kept,
         "language": memory.language.value,
+        "unasked": memory.unasked or None,
     }
     return {name: value for name, value in fields.items() if value is not None and value != []}
+
+
+def evidence_fields(said: Evidence) -> list[Any]:
+    return [
+        said.message, said.start, said.end, micros(said.at), said.session,
+        said.mode.value, said.source.value, said.trust, optional_micros(said.until), said.own,
+    ]  # fmt: skip
+
+
+def evidence_from_fields(fields: list[Any]) -> Evidence:
+    message, start, end, at, session, mode, source, trust, until, own = fields
+    return Evidence(
+        message, start, end, instant(at), session, MODES[mode], SOURCES[source], trust, optional_instant(until), own
+    )
 
 
 def memory_from_fields(fields: Fields) -> Memory:
@@ -155,13 +172,11 @@ def memory_from_fields(fields: Fields) -> Memory:
         changed_at=optional_instant(fields.get("changed_at")),
         status=STATUSES[fields["status"]],
         successor=fields.get("successor"),
-        evidence=tuple(
-            Evidence(message, start, end, instant(at), session)
-            for message, start, end, at, session in fields.get("evidence", ())
-        ),
+        evidence=tuple(map(evidence_from_fields, fields.get("evidence", ()))),
         keywords=tuple(fields.get("keywords", ())),
         kept=fields["kept"],
         language=LANGUAGES[fields["language"]],
+        unasked=fields.get("unasked", False),
     )
 
 

@@ -46,11 +46,26 @@ class Source(StrEnum):
 
 
 class Status(StrEnum):
-    """`ended`: was true until `valid_to`. `retracted`: was a mistake and never true."""
+    """`held`: said, but not believed while something that contradicts it stands (SPEC B4). `ended`: was true until
+    `valid_to`. `retracted`: was a mistake and never true."""
 
     LIVE = "live"
+    HELD = "held"
     ENDED = "ended"
     RETRACTED = "retracted"
+
+
+class Mode(StrEnum):
+    """How something was said."""
+
+    STATEMENT = "statement"  # 数据库用的是 MySQL
+    REQUEST = "request"  # 请记住：数据库用的是 MySQL
+    CHANGE = "change"  # 数据库从 MySQL 换成 PostgreSQL 了
+    CORRECTION = "correction"  # 记错了，实际是 …
+    DENIAL = "denial"  # 不再用 MySQL 了
+    SHIFT = "shift"  # 其实我更关注 …
+    OVER = "over"  # 从 MySQL 换成 …, said of MySQL
+    WRONG = "wrong"  # 不是 MySQL，是 …, said of MySQL
 
 
 class Language(StrEnum):
@@ -90,15 +105,31 @@ class Message:
     altered: bool = False
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """The span `[start, end)` of a message's text that a memory rests on."""
+    """One time that a memory was stated: the span `[start, end)` of a message's text, or message 0 when it was told
+    to us outright.
+
+    What was said is settled from these alone, whatever the order they came in (decision 0004): `mode` is how it was
+    said, `source` on whose word, `trust` the confidence that this word begins with, `until` when it said that it would
+    be over, and `own` whether the user said it, rather than a clerk or an agent in their name (SPEC B4).
+    """
 
     message: int
     start: int
     end: int
     at: datetime
     session: str
+    mode: Mode = Mode.STATEMENT
+    source: Source = Source.DECLARED
+    trust: float = 0.95
+    until: datetime | None = None
+    own: bool = True
+
+    @property
+    def place(self) -> tuple[int, int, int, datetime, str, str]:
+        """For sorting: by message, then by span."""
+        return (self.message, self.start, self.end, self.at, self.session, self.mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +150,8 @@ class Memory:
     folded object (or the folded text), for comparing. Confidence is not stored: it follows from
     `source`, `start` and the time since `affirmed_at` (SPEC B1). `valid_from`/`valid_to` say when
     it was true (a live memory with a `valid_to` is over by itself then), `learnt_at`/`retired_at` when we believed it (SPEC B6). `changed_at` is the last
-    time the user said outright that things changed *to* this value (SPEC B3).
+    time the user said outright that things changed *to* this value (SPEC B3). `unasked`: the user was asked about it
+    and did not want to decide, so it is not asked again (SPEC B9).
     """
 
     seq: int
@@ -143,6 +175,7 @@ class Memory:
     keywords: tuple[str, ...] = ()
     kept: bool = False
     language: Language = Language.ZH
+    unasked: bool = False
 
     @property
     def id(self) -> str:
@@ -151,6 +184,17 @@ class Memory:
     def over(self, now: datetime) -> bool:
         """Whether a live memory is past by itself: nobody took an appointment back, but its day is gone (SPEC C8)."""
         return self.status is Status.LIVE and self.valid_to is not None and self.valid_to <= now
+
+    @property
+    def never_stood(self) -> bool:
+        """Whether it waits without ever having been believed; what lost an arbitration was (SPEC B4)."""
+        return self.status is Status.HELD and self.retired_at is None
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether the user could settle something about it: what waits, was only inferred, or was verified once (SPEC B9)."""
+        uncertain = self.source in (Source.INFERRED, Source.VERIFIED)
+        return self.status is Status.HELD or (self.status is Status.LIVE and uncertain)
 
 
 def memory_id(seq: int) -> str:
@@ -173,5 +217,5 @@ def parse_id(text: object, prefix: str) -> int:
     """
     if isinstance(text, str) and text[:1] == prefix and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
         return int(text[1:])
-    kind = {"m": "memory", "h": "history message", "p": "plan"}.get(prefix, "item")
+    kind = {"m": "memory", "h": "history message", "p": "plan", "q": "question"}.get(prefix, "item")
     raise NotFound(f"no {kind} {text!r} here: {kind} ids look like {prefix}42")

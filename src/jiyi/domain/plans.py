@@ -52,6 +52,7 @@ class Verb(StrEnum):
     REMEMBER = "remember"
     DISTIL = "distil"
     CORRECT = "correct"
+    ANSWER = "answer"
     FORGET = "forget"
     UNDO = "undo"
 

@@ -1,4 +1,4 @@
-"""From a verdict to the changes that carry it out: one place knows how memories move (SPEC B2, B6)."""
+"""From a settlement to the changes that carry it out: one place knows how memories move (SPEC B2, B6)."""
 
 from __future__ import annotations
 
@@ -6,64 +6,64 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from jiyi.domain.belief import OUTRIGHT, Judgement, Mode, Observation, Verdict, outranks
-from jiyi.domain.memory import Memory, Status, Triple
+from jiyi.domain.belief import Observation, Settlement, Verdict, ended, statements_of_observation
+from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.memory import Evidence, Memory, Mode, Source, Status
 from jiyi.domain.plans import Change
+from jiyi.domain.settling import ArbitrationPolicy, Claim, Spell, stand
 
 MIN_IMPORTANCE = 1
 
 
 def revise(
     observation: Observation,
-    judgement: Judgement,
+    settlement: Settlement,
     believed: Sequence[Memory],
     new_seqs: Iterator[int],
     now: datetime,
     old_text: str = "",
-    *,
-    many: bool = False,
+    confidence: ConfidencePolicy | None = None,
+    policy: ArbitrationPolicy | None = None,
 ) -> tuple[Change, ...]:
-    """The changes that a judgement asks for, in the order in which they happen.
+    """The changes that a settlement asks for.
 
     Args:
-        believed: what the judgement was made against.
+        believed: what the observation was weighed against.
         new_seqs: fresh memory numbers; one is taken for each memory added.
         now: when we learn it (transaction time); `observation.at` is when it was said.
         old_text: how the old value reads as a memory, where the user named one; empty otherwise.
-        many: whether the relation holds many values at a time.
     """
-    if judgement.verdict is Verdict.REFUSE:
+    if settlement.known or settlement.judgement.verdict is Verdict.REFUSE:
         return ()
-    by_seq = {m.seq: m for m in believed}
-    outright = observation.mode in OUTRIGHT
-    ended = [by_seq[seq] for seq in judgement.ends]
-    changes: list[Change] = []
-
-    if judgement.same is not None:
-        old = by_seq[judgement.same]
-        current = _restated(old, observation, outright)
-        if current != old:
-            changes.append(Change(old, current))
-    else:
-        current = _new(observation, judgement, by_seq, next(new_seqs), now, outright)
-        if observation.mode is Mode.CORRECTION and ended:
-            current = replace(current, valid_from=min(observation.at, *(m.valid_from for m in ended)))
-        changes.append(Change(None, current))
-    if outright and old_text and not _knows([*believed, current], observation, many):
-        changes.append(Change(None, _unknown_old(observation, current, next(new_seqs), now, old_text)))
-
-    for memory in ended:
-        changes.append(Change(memory, _ended(memory, observation, current, now)))
-    for seq in judgement.lowers:
-        memory = by_seq[seq]
-        if memory.importance > MIN_IMPORTANCE:
-            changes.append(Change(memory, replace(memory, importance=memory.importance - 1)))
-    return tuple(changes)
+    policies = (confidence or ConfidencePolicy(), policy or ArbitrationPolicy())
+    mine = statements_of_observation(observation)[0].claim
+    # The observation's own memory gets the lower number, whatever spell of another it splits.
+    fresh = sorted((s for s, m in settlement.spells if m is None), key=lambda s: s.claim != mine)
+    numbers = {id(spell): next(new_seqs) for spell in fresh}
+    numbers |= {id(spell): memory.seq for spell, memory in settlement.spells if memory is not None}
+    by_claim = {s.claim: m for s, m in reversed(settlement.spells) if m is not None}
+    changes = []
+    for spell, memory in settlement.spells:
+        picture = memory or _begun(
+            observation, mine, spell, by_claim.get(spell.claim), old_text, numbers[id(spell)], now
+        )
+        if spell.claim == mine and any(e.at == observation.at for e in spell.said):
+            picture = _restated(picture, observation)
+        successor = None if spell.by is None else numbers[id(spell.by)]
+        after = _placed(picture, spell, successor, now, *policies)
+        if after != memory:
+            changes.append(Change(memory, after))
+    changes += [Change(memory, None) for memory in settlement.absorbed]
+    changes.sort(key=lambda c: (c.before is not None, c.seq))
+    return (*changes, *_lowered(settlement, believed))
 
 
-def _new(
-    observation: Observation, judgement: Judgement, by_seq: dict[int, Memory], seq: int, now: datetime, outright: bool
+def _begun(
+    observation: Observation, mine: Claim, spell: Spell, alike: Memory | None, old_text: str, seq: int, now: datetime
 ) -> Memory:
+    """A memory for a spell that had none: the observation's, one split off a longer one, or its named old value's."""
+    if spell.claim != mine and alike is not None:
+        return replace(alike, seq=seq, learnt_at=now, unasked=False)
     memory = Memory(
         seq=seq,
         text=observation.text,
@@ -77,106 +77,76 @@ def _new(
         value=observation.value,
         key=observation.key,
         triple=observation.triple,
-        changed_at=observation.at if outright else None,
-        evidence=observation.evidence,
         keywords=observation.keywords,
         kept=observation.kept,
         language=observation.language,
-        valid_to=observation.until,
     )
-    if judgement.ended_by is not None:
-        later = by_seq[judgement.ended_by]
-        return replace(memory, status=Status.ENDED, valid_to=later.changed_at, retired_at=now, successor=later.seq)
-    return memory
+    if spell.claim == mine or observation.triple is None:
+        return memory
+    named = replace(observation.triple, object=observation.replaces_text, negated=False)
+    text = old_text or observation.replaces_text
+    return replace(memory, text=text, value=observation.replaces, triple=named, keywords=())
 
 
-def _restated(memory: Memory, observation: Observation, outright: bool) -> Memory:
-    """Restating refreshes (SPEC B1). A weaker source only adds its evidence; a stronger one takes the memory over."""
-    memory = replace(
+def _restated(memory: Memory, observation: Observation) -> Memory:
+    """What restating adds besides evidence."""
+    return replace(
         memory,
-        valid_from=min(memory.valid_from, observation.at),
         importance=max(memory.importance, observation.importance),
         kept=memory.kept or observation.kept,
-        evidence=tuple(sorted({*memory.evidence, *observation.evidence})),
         keywords=tuple(dict.fromkeys(memory.keywords + observation.keywords)),
-        valid_to=_until(memory, observation),
     )
-    if outranks(memory.source, observation.source):
-        return memory
-    changed_at = observation.at if outright else None
-    stronger = outranks(observation.source, memory.source)
-    if stronger:
-        # What the weaker one said of time must not decide against what others, as strong as this one, say.
-        affirmed_at = observation.at
-    else:
-        affirmed_at = max(memory.affirmed_at, observation.at)
-        changed_at = max((at for at in (memory.changed_at, changed_at) if at is not None), default=None)
+
+
+def _placed(
+    memory: Memory,
+    spell: Spell,
+    successor: int | None,
+    now: datetime,
+    confidence: ConfidencePolicy,
+    policy: ArbitrationPolicy,
+) -> Memory:
+    """The memory as its spell has it: on whose word, from when to when, and whether it still stands."""
+    standing = stand(spell.said, confidence, policy)
+    live = spell.status is Status.LIVE
+    believed = live or (spell.status is Status.HELD and not spell.demoted)
+    # SPEC B4: what lost an arbitration drops to inferred, to be verified.
+    source = Source.INFERRED if spell.demoted else standing.source
     return replace(
         memory,
-        affirmed_at=affirmed_at,
-        changed_at=changed_at,
-        source=observation.source if stronger or observation.start >= memory.start else memory.source,
-        start=max(memory.start, observation.start),
+        status=spell.status,
+        source=source,
+        start=min(standing.trust, confidence.start(source)) if spell.demoted else standing.trust,
+        affirmed_at=standing.affirmed_at,
+        changed_at=standing.changed_at,
+        valid_from=spell.since,
+        valid_to=spell.until if believed else spell.over,
+        retired_at=None if believed else memory.retired_at or now,
+        successor=None if live else successor,
+        evidence=_evidence(spell),
+        unasked=memory.unasked and spell.status is memory.status,
     )
 
 
-def _until(memory: Memory, observation: Observation) -> datetime | None:
-    """When a restated memory is over by itself: as late as anybody says, and never when somebody names no end."""
-    if memory.status is not Status.LIVE or memory.valid_to is None:
-        return memory.valid_to
-    return None if observation.until is None else max(memory.valid_to, observation.until)
-
-
-def _ended(memory: Memory, observation: Observation, successor: Memory, now: datetime) -> Memory:
-    status = Status.RETRACTED if observation.mode is Mode.CORRECTION else Status.ENDED
-    # Who says 从 A 换成 B tells of A too: it is evidence of both, whichever of them was heard of first.
-    named = observation.evidence if memory.value == observation.replaces else ()
+def retracted(memory: Memory, at: datetime, now: datetime, successor: int | None = None) -> Memory:
+    """The memory once the user said that it is wrong (SPEC B3, B8)."""
     return replace(
-        memory,
-        status=status,
-        valid_to=max(observation.at, memory.valid_from),
-        retired_at=now,
-        successor=successor.seq,
-        evidence=tuple(sorted({*memory.evidence, *named})),
+        ended(memory, at, Mode.WRONG),
+        status=Status.RETRACTED,
+        valid_to=max(at, memory.valid_from),
+        retired_at=memory.retired_at or now,
+        successor=successor,
     )
 
 
-def _knows(believed: Sequence[Memory], observation: Observation, many: bool) -> bool:
-    """Whether the old value is known to have held; that it did not, or its opposite, is other knowledge.
+def _evidence(spell: Spell) -> tuple[Evidence, ...]:
+    return tuple(sorted(set(spell.said), key=lambda e: e.place))
 
-    Of one value the new one tells when the old ended last. Of many values only the old one's own history does, so it
-    must be known up to now: whoever went back to it in between, and says so late, is not believed to use it still.
-    """
-    return any(
-        m.key == observation.key
-        and m.value == observation.replaces
-        and not (m.triple and m.triple.negated)
-        and (not many or m.status is Status.LIVE or m.valid_to is None or m.valid_to >= observation.at)
+
+def _lowered(settlement: Settlement, believed: Sequence[Memory]) -> list[Change]:
+    lowers = set(settlement.judgement.lowers)
+    return [
+        Change(m, replace(m, importance=m.importance - 1))
         for m in believed
-    )
-
-
-def _unknown_old(observation: Observation, successor: Memory, seq: int, now: datetime, text: str) -> Memory:
-    """从 MySQL 换成 … tells us about MySQL too, even when we had never heard of it."""
-    assert observation.triple is not None
-    triple = Triple(observation.triple.subject, observation.triple.relation, observation.replaces_text)
-    return replace(
-        successor,
-        seq=seq,
-        text=text,
-        triple=triple,
-        value=observation.replaces,
-        evidence=observation.evidence,
-        source=observation.source,
-        start=observation.start,
-        affirmed_at=observation.at,
-        learnt_at=now,
-        # We know when it ended, not when it began: the moment it was told is the latest it can have been.
-        valid_from=observation.at,
-        valid_to=observation.at,
-        retired_at=now,
-        changed_at=None,
-        status=Status.RETRACTED if observation.mode is Mode.CORRECTION else Status.ENDED,
-        successor=successor.seq,
-        keywords=(),
-    )
+        if m.seq in lowers and m.importance > MIN_IMPORTANCE
+    ]

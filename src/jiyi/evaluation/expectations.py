@@ -125,12 +125,21 @@ def in_profile(me: ScopedMemory, step: Step, match: Matcher, session: str) -> It
         yield Gap(f"at most {step.args['max_chars']} characters", f"{len(text)}: {text}")
 
 
+def asked(me: ScopedMemory, step: Step, match: Matcher, session: str) -> Iterator[Gap]:
+    """Whether the user is asked; each text of `has` stands in one of the open questions."""
+    texts = [q.text for q in me.questions()]
+    if "count" in step.args and len(texts) != step.args["count"]:
+        yield Gap(f"{step.args['count']} open questions", f"{len(texts)}: {shown(texts)}")
+    yield from _having(texts, step.args, match)
+
+
 EXPECTED: Mapping[str, Expectation] = {
     "recall": recalled,
     "context": in_context,
     "memories": believed,
     "history_of": in_versions,
     "profile": in_profile,
+    "question": asked,
 }
 """How each expectation about one user is checked. `stored` is about files, see `in_files`."""
 
@@ -166,7 +175,7 @@ def row_to_come(step: Step) -> str:
     return to_come[0] if to_come else ""
 
 
-_VERBS_TO_COME: Mapping[str, str] = {"verify": "B1", "answer": "B9", "question": "B9", "retention": "C5"}
+_VERBS_TO_COME: Mapping[str, str] = {"retention": "C5"}
 
 
 def shown(texts: Sequence[str]) -> str:

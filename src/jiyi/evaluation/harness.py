@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from jiyi.assembly import load_segmenter, open_memory
-from jiyi.domain.memory import plan_id
+from jiyi.domain.memory import Source, plan_id
 from jiyi.domain.plans import Verb
 from jiyi.errors import InputError, JiyiError
 from jiyi.evaluation.case_files import Case, Step, load_cases, span
@@ -255,7 +255,7 @@ class _Run:
 
     def _act(self, step: Step) -> Iterable[Gap]:
         value, args = step.value, step.args
-        if step.verb in ("correct", "forget", "undo"):
+        if step.verb in ("correct", "forget", "undo", "answer"):
             self._settle()  # they are about what was distilled from the talk so far
         match step.verb:
             case "say":
@@ -274,6 +274,10 @@ class _Run:
                 me.forget(memory=self._about(me, value["memory"]))
             case "undo":
                 self._undo(self._me(step))
+            case "verify":
+                self._me(step).remember(value, source=Source.VERIFIED, session=self._session)
+            case "answer":
+                self._answer(self._me(step), value)
             case other:
                 raise _Stopped(Outcome.NOT_BUILT, f"the harness does not know how to {other}")
         return ()
@@ -309,6 +313,12 @@ class _Run:
         if not able:
             raise _Stopped(Outcome.FAILED, "a plan to undo", "the ledger holds none")
         me.undo(plan_id(able[-1]))
+
+    def _answer(self, me: ScopedMemory, text: str) -> None:
+        asked = me.questions()
+        if not asked:
+            raise _Stopped(Outcome.FAILED, "an open question", "there is none")
+        me.answer(asked[0].id, text)
 
     # -------------------------------------------------------------- small parts
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from jiyi.domain.bitemporal import AsOf
-from jiyi.domain.memory import Category, Language, Status
+from jiyi.domain.memory import Category, Language, Source, Status
 from jiyi.errors import InputError
 from jiyi.pipelines.observe import instant
 from jiyi.pipelines.recall import KINDS
@@ -42,6 +42,10 @@ def read_category(value: Category | str) -> Category:
 
 def read_status(value: Status | str) -> Status:
     return _member(Status, value, "status")
+
+
+def read_source(value: Source | str) -> Source:
+    return _member(Source, value, "source")
 
 
 def read_language(value: Language | str) -> Language:

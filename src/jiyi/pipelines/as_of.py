@@ -188,6 +188,9 @@ class MemoriesThen(Memories):
         found = self.listing(scope, categories=categories) if categories else []
         return sorted(found, key=lambda m: (m.importance, m.affirmed_at, m.seq), reverse=True)[: max(limit, 0)]
 
+    def unsettled(self, scope: Scope) -> list[Memory]:
+        return [m for m in self._of(scope).values() if m.unsettled]
+
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         return [m for m in reversed(self.listing(scope)) if any(n in m.text for n in needles)][:limit]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from jiyi.domain.belief import Mode, Observation
+from jiyi.domain.belief import Observation
 from jiyi.domain.language import language_of
-from jiyi.domain.memory import Memory, Triple
+from jiyi.domain.memory import Memory, Mode, Triple
 from jiyi.domain.relations import Vocabulary, render
 from jiyi.pipelines.distil import Distiller
 

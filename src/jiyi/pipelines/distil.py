@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from jiyi.domain.belief import Mode, Observation
+from jiyi.domain.belief import Observation
 from jiyi.domain.confidence import ConfidencePolicy
-from jiyi.domain.memory import Category, Evidence, Language, Message, Role, Source, Triple
-from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
+from jiyi.domain.memory import Category, Evidence, Language, Message, Mode, Role, Source, Triple
+from jiyi.domain.relations import COMPANY, USER, Phrases, Relation, Vocabulary, render
 from jiyi.errors import SettingsError
 from jiyi.pipelines.distilling.clauses import View, fold_character, view_of
 from jiyi.pipelines.distilling.fitting import Found
@@ -28,6 +28,8 @@ from jiyi.text.times import Times
 # What the user asks to keep matters at least this much.
 KEPT_IMPORTANCE = 4
 MAX_KEYWORDS = 8
+AUTHOR = "author"
+"""The label that says who wrote a turn of the user's, where it was not the user."""
 # A longer message is a document that was pasted, whose "I" is somebody else.
 MAX_TALK = 4000
 
@@ -42,6 +44,7 @@ class Distiller:
         times: reads dates and times.
         fold: the segmenter's folding, so that values compare as recall compares them.
         policy: where confidence starts.
+        written_for: marks that somebody else wrote a turn in the user's name (SPEC B4).
 
     Raises:
         SettingsError: a construction names a relation that the vocabulary does not hold.
@@ -52,6 +55,7 @@ class Distiller:
     times: Times
     fold: Callable[[str], str]
     policy: ConfidencePolicy = field(default_factory=ConfidencePolicy)
+    written_for: Phrases = field(default_factory=Phrases)
     _reader: Reader = field(init=False, repr=False, compare=False)
     _normalising: Normalising = field(init=False, repr=False, compare=False)
     _character: Callable[[str], str] = field(init=False, repr=False, compare=False)
@@ -85,20 +89,31 @@ class Distiller:
         )
 
     def declare(
-        self, text: str, *, at: datetime, session: str, category: Category | None, importance: int | None
+        self,
+        text: str,
+        *,
+        at: datetime,
+        session: str,
+        category: Category | None,
+        importance: int | None,
+        source: Source = Source.DECLARED,
     ) -> list[Observation]:
         """What a text states that the user asked outright to keep; never empty.
 
         What the constructions understand becomes keyed facts. A text that they do not explain to its end is kept
         word for word as well. An explicit category or importance wins over the relation's own. There is no message
-        to cite, so evidence is empty. `at` is in the zone where the user is.
+        to cite: the evidence says that it was told outright, in which session. `at` is in the zone where the user is.
+        `source` is on whose word, where it is not the user's.
         """
+        told = (Evidence(0, 0, 0, at, session, own=source is Source.DECLARED),)
         found = self._reader.read_declared(self._view(text, at))
-        observations = [self._observation(replace(f, kept=True), text, at, (), category, importance) for f in found]
+        observations = [self._observation(replace(f, kept=True), text, at, told, category, importance) for f in found]
         if len(observations) == 1:
             # One statement: the memory says it in the user's own words.
             words = text.strip() or text
             observations = [replace(o, text=self._normalising.with_dates(words, at, o.language)) for o in observations]
+        if source is not Source.DECLARED:
+            observations = [replace(o, source=source, start=self.policy.start(source)) for o in observations]
         return _distinct(observations)
 
     def value(self, relation: Relation, said: str, at: datetime, language: Language) -> str:
@@ -121,7 +136,14 @@ class Distiller:
         return view_of(text, at, self.times, self._character)
 
     def _evidence(self, found: Found, message: Message) -> tuple[Evidence, ...]:
-        return (Evidence(message.seq, found.start, found.end, message.at, message.session),)
+        return (Evidence(message.seq, found.start, found.end, message.at, message.session, own=self._own(message)),)
+
+    def _own(self, message: Message) -> bool:
+        """Whether these are the user's own words, and not a clerk's or an agent's in their name (SPEC B4)."""
+        if message.labels.get(AUTHOR, Role.USER) != Role.USER:
+            return False
+        lowered = message.text.lower()
+        return not any(mark in lowered for mark in self.written_for.all)
 
     def _observation(
         self,

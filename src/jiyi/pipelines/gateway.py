@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
+from jiyi.domain.belief import ended
 from jiyi.domain.memory import Evidence, Memory, Message, Status, memory_id, plan_id
 from jiyi.domain.plans import (
     Actor,
@@ -110,7 +111,8 @@ class Gateway:
         if memory is None:
             raise NotFound(f"no memory {memory_id(seq)} here")
         pointing = [m for m in unit.memories.listing(scope, status=None) if m.successor == seq and m.seq != seq]
-        changes = [Change(m, replace(m, successor=None)) for m in pointing]
+        # What it replaced stays past, whatever becomes of the memory that says why.
+        changes = [Change(m, replace(ended(m, m.valid_to or now), successor=None)) for m in pointing]
         return Plan(Verb.FORGET, actor, now, f"{memory_id(seq)} forgotten on request", (Change(memory, None), *changes))
 
     def forget(self, unit: Unit, scope: Scope, plan: Plan) -> Receipt:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from jiyi.domain.belief import Judgement, Mode, Observation, Verdict, judge
-from jiyi.domain.memory import Memory
+from jiyi.domain.belief import Judgement, Observation, Verdict, claim_of, statements_of_observation, weigh
+from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.memory import Memory, Mode, Status
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.relations import Vocabulary, fact_key, render
-from jiyi.domain.revision import revise
+from jiyi.domain.revision import retracted, revise
 from jiyi.domain.scope import Scope
+from jiyi.domain.settling import ArbitrationPolicy
 from jiyi.ports import Unit
 
 
@@ -25,46 +27,76 @@ class Occasion:
     reason: str
 
 
-def judge_all(
-    unit: Unit, scope: Scope, observations: Sequence[Observation], vocabulary: Vocabulary, occasion: Occasion
-) -> Plan:
-    """One plan for what was said together. A memory that several observations touch changes once."""
-    beliefs = _Beliefs(unit, scope)
-    judgements = []
-    for observation in observations:
-        relation = vocabulary.get(observation.triple.relation) if observation.triple else None
-        antonym = relation.antonym if relation else None
-        believed = beliefs.about(observation, antonym)
-        judgement = judge(observation, believed, relation)
-        judgements.append(judgement)
-        many = relation is not None and not relation.single
-        old_text, seqs = _old_text(observation, vocabulary), beliefs.new_seqs()
-        beliefs.note(revise(observation, judgement, believed, seqs, occasion.now, old_text, many=many))
-    return _plan(occasion, beliefs, judgements)
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What judging needs besides what was said and what is believed."""
 
+    vocabulary: Vocabulary
+    confidence: ConfidencePolicy
+    arbitration: ArbitrationPolicy
 
-def judge_correction(
-    unit: Unit, scope: Scope, wrong: Memory, observation: Observation, vocabulary: Vocabulary, occasion: Occasion
-) -> Plan:
-    """The user says that this very memory is wrong and what is right (SPEC B3): it ends, whatever it was about."""
-    relation = vocabulary.get(observation.triple.relation) if observation.triple else None
-    observation = replace(observation, mode=Mode.CORRECTION)
-    beliefs = _Beliefs(unit, scope)
-    believed = beliefs.about(observation, relation.antonym if relation else None)
-    if wrong.seq not in {m.seq for m in believed}:
-        believed = sorted([*believed, wrong], key=lambda m: m.seq)
-    judgement = judge(observation, believed, relation)
-    if judgement.same == wrong.seq:
+    def all(self, unit: Unit, scope: Scope, observations: Sequence[Observation], occasion: Occasion) -> Plan:
+        """One plan for what was said together. A memory that several observations touch changes once."""
+        beliefs = _Beliefs(unit, scope)
+        judgements = [self._one(beliefs, observation, occasion.now) for observation in observations]
+        return _plan(occasion, beliefs, judgements)
+
+    def correction(self, unit: Unit, scope: Scope, wrong: Memory, observation: Observation, occasion: Occasion) -> Plan:
+        """The user says that this very memory is wrong and what is right (SPEC B3): it ends, whatever it was about."""
+        # It was said after whatever it corrects, also where a clock was set back.
+        at = max(observation.at, wrong.affirmed_at)
+        observation = replace(observation, mode=Mode.CORRECTION, at=at)
+        beliefs = _Beliefs(unit, scope)
+        if observation.key == wrong.key and observation.value == wrong.value:
+            told = Judgement(Verdict.CORROBORATE, "known-already", (f"says what {wrong.id} says",), same=wrong.seq)
+            return _plan(occasion, beliefs, [told])
+        if wrong.triple is not None and observation.key == wrong.key and not wrong.triple.negated:
+            observation = replace(observation, replaces=wrong.value, replaces_text=wrong.triple.object)
+        judgement = self._one(beliefs, observation, occasion.now)
+        judgement = self._retract(beliefs, wrong, observation, judgement, occasion.now)
         return _plan(occasion, beliefs, [judgement])
-    judgement = Judgement(
-        Verdict.REPLACE,
-        "user-corrected",
-        (f"the user corrected {wrong.id}",),
-        same=judgement.same,
-        ends=tuple(sorted({*judgement.ends, wrong.seq})),
-    )
-    beliefs.note(revise(observation, judgement, believed, beliefs.new_seqs(), occasion.now))
-    return _plan(occasion, beliefs, [judgement])
+
+    def decision(
+        self, unit: Unit, scope: Scope, wrong: Sequence[Memory], said: Sequence[Observation], occasion: Occasion
+    ) -> Plan:
+        """The user settles a matter: these are wrong, and this is so (SPEC B8, B9)."""
+        beliefs = _Beliefs(unit, scope)
+        judgements = []
+        if wrong:
+            ids = ", ".join(m.id for m in wrong)
+            judgements.append(
+                Judgement(
+                    Verdict.REFUSE, "user-rejected", (f"the user rejected {ids}",), ends=tuple(m.seq for m in wrong)
+                )
+            )
+        beliefs.note([Change(m, retracted(m, max(occasion.now, m.affirmed_at), occasion.now)) for m in wrong])
+        judgements += [self._one(beliefs, observation, occasion.now) for observation in said]
+        return _plan(occasion, beliefs, judgements)
+
+    def unasked(self, unit: Unit, scope: Scope, memories: Sequence[Memory], occasion: Occasion) -> Plan:
+        """The user was asked about these and does not want to decide."""
+        changes = tuple(Change(m, replace(m, unasked=True)) for m in memories if not m.unasked)
+        return Plan(occasion.verb, occasion.actor, occasion.now, occasion.reason, changes)
+
+    def _one(self, beliefs: _Beliefs, observation: Observation, now: datetime) -> Judgement:
+        relation = self.vocabulary.get(observation.triple.relation) if observation.triple else None
+        believed = beliefs.about(observation, relation.antonym if relation else None)
+        settlement = weigh(observation, believed, relation, self.confidence, self.arbitration)
+        old_text, seqs = _old_text(observation, self.vocabulary), beliefs.new_seqs()
+        beliefs.note(revise(observation, settlement, believed, seqs, now, old_text, self.confidence, self.arbitration))
+        return settlement.judgement
+
+    def _retract(
+        self, beliefs: _Beliefs, wrong: Memory, observation: Observation, judgement: Judgement, now: datetime
+    ) -> Judgement:
+        """What was corrected ends even where the right statement is about something else."""
+        current = beliefs.current(wrong)
+        right = beliefs.telling(observation)
+        if current is not None and current.status in (Status.LIVE, Status.HELD):
+            beliefs.note([Change(current, retracted(current, observation.at, now, right))])
+        ends = tuple(sorted({*judgement.ends, wrong.seq}))
+        reasons = (f"the user corrected {wrong.id}",)
+        return Judgement(Verdict.REPLACE, "user-corrected", reasons, same=judgement.same, ends=ends)
 
 
 class _Beliefs:
@@ -90,6 +122,16 @@ class _Beliefs:
             if memory is not None and (memory.key in keys or (not memory.key and memory.value in values)):
                 found[seq] = memory
         return sorted(found.values(), key=lambda m: m.seq)
+
+    def current(self, memory: Memory) -> Memory | None:
+        """The memory as the plan in the making leaves it."""
+        return self._last.get(memory.seq, memory)
+
+    def telling(self, observation: Observation) -> int | None:
+        """The number of the live memory that says what was observed."""
+        found = self.about(observation, None)
+        said = statements_of_observation(observation)[0].claim
+        return next((m.seq for m in found if m.status is Status.LIVE and claim_of(m) == said), None)
 
     def new_seqs(self) -> Iterator[int]:
         while True:

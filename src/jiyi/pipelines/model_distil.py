@@ -14,11 +14,10 @@ from datetime import datetime, timedelta
 from jiyi.domain.belief import Verdict
 from jiyi.domain.memory import Message, message_handle
 from jiyi.domain.plans import Actor, Verb
-from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
 from jiyi.errors import ModelUnavailable, UnusableAnswer
 from jiyi.pipelines.gateway import Gateway
-from jiyi.pipelines.judging import Occasion, judge_all
+from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.pipelines.modelling.answers import Candidate, read_answer
 from jiyi.pipelines.modelling.candidates import Candidates
 from jiyi.pipelines.modelling.prompting import Prompting
@@ -41,7 +40,7 @@ class ModelDistiller:
     spending: Spending
     prompting: Prompting
     candidates: Candidates
-    vocabulary: Vocabulary
+    judging: Judging
     gateway: Gateway
     redaction: Redaction
     policy: ModelPolicy
@@ -108,7 +107,7 @@ class ModelDistiller:
         prompt = self.prompting.label(self.prompting.language(messages))
         reason = f"read in {span}, session {messages[-1].session}, with {prompt}"
         occasion = Occasion(Verb.DISTIL, Actor(self.spending.model.name, "job"), now, reason)
-        plan = judge_all(unit, scope, observations, self.vocabulary, occasion)
+        plan = self.judging.all(unit, scope, observations, occasion)
         if plan.changes or any(j.verdict is Verdict.REFUSE for j in plan.judgements):
             self.gateway.apply(unit, scope, plan)
 

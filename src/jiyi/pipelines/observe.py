@@ -11,12 +11,11 @@ from typing import Any
 from jiyi.domain.belief import Verdict
 from jiyi.domain.memory import IncomingMessage, Message, Role, message_handle
 from jiyi.domain.plans import Actor, Verb
-from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope, check_name
 from jiyi.errors import ConflictingMessage, InputError, InstantWithoutZone, PlanRefused, TooLarge
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway
-from jiyi.pipelines.judging import Occasion, judge_all
+from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.pipelines.redacting import Redaction
 from jiyi.ports import Store, Unit
 from jiyi.settings import Limits
@@ -84,7 +83,7 @@ def distil_messages(
     last: int,
     now: datetime,
     distiller: Distiller,
-    vocabulary: Vocabulary,
+    judging: Judging,
     gateway: Gateway,
     redaction: Redaction,
 ) -> int:
@@ -107,7 +106,7 @@ def distil_messages(
         occasion = Occasion(
             Verb.DISTIL, Actor("rules", "job"), now, f"said in {message_handle(message.seq)}, session {message.session}"
         )
-        plan = judge_all(unit, scope, observations, vocabulary, occasion)
+        plan = judging.all(unit, scope, observations, occasion)
         if not plan.changes and all(j.verdict is not Verdict.REFUSE for j in plan.judgements):
             continue
         try:

@@ -202,6 +202,9 @@ class _Memories:
         found.sort(key=lambda m: (m.importance, m.affirmed_at, m.seq), reverse=True)
         return found[: max(limit, 0)]
 
+    def unsettled(self, scope: Scope) -> list[Memory]:
+        return [m for m in self._all(scope) if m.unsettled]
+
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         return [m for m in reversed(self.listing(scope)) if any(n in m.text for n in needles)][:limit]
 

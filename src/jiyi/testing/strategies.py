@@ -19,6 +19,7 @@ from jiyi.domain.memory import (
     IncomingMessage,
     Language,
     Memory,
+    Mode,
     Role,
     Source,
     Status,
@@ -133,9 +134,14 @@ def triples() -> st.SearchStrategy[Triple]:
 def evidence() -> st.SearchStrategy[Evidence]:
     spans = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda ends: (min(ends), max(ends)))
     return st.builds(
-        lambda message, span, at, session: Evidence(message, span[0], span[1], at, session),
-        st.integers(1, 8), spans, instants(), st.sampled_from(["s1", "s2"]),
+        lambda message, span, *said: Evidence(message, *span, *said),
+        st.integers(0, 8), spans, instants(), st.sampled_from(["s1", "s2"]), st.sampled_from(Mode),
+        st.sampled_from(Source), st.floats(0, 1), st.one_of(st.none(), instants()), st.booleans(),
     )  # fmt: skip
+
+
+def _sorted(said: list[Evidence]) -> list[Evidence]:
+    return sorted(said, key=lambda e: e.place)
 
 
 @st.composite
@@ -164,9 +170,10 @@ def memories(draw: st.DrawFn, seqs: st.SearchStrategy[int] | None = None) -> Mem
         changed_at=draw(st.one_of(st.none(), instants())),
         status=status,
         successor=draw(st.one_of(st.none(), st.integers(1, 99))) if over else None,
-        evidence=tuple(draw(st.lists(evidence(), max_size=3, unique=True).map(sorted))),
+        evidence=tuple(draw(st.lists(evidence(), max_size=3, unique=True).map(_sorted))),
         keywords=tuple(draw(st.lists(texts(), max_size=2, unique=True))),
         kept=draw(st.booleans()),
+        unasked=draw(st.booleans()),
         language=draw(st.sampled_from(Language)),
     )
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from jiyi.domain.belief import Mode
-from jiyi.domain.memory import Category, Language
+from jiyi.domain.memory import Category, Language, Mode
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
 from jiyi.pipelines.distilling.clauses import Clause, View
 from jiyi.pipelines.distilling.grammar import LAST, Constructions, Form, Grammar, compiled

@@ -16,8 +16,7 @@ from itertools import count
 from typing import Any
 from unicodedata import normalize
 
-from jiyi.domain.belief import Mode
-from jiyi.domain.memory import Language
+from jiyi.domain.memory import Language, Mode
 from jiyi.errors import SettingsError
 
 # A form takes its relation from what was named before it in the message (不对，是 30 万).

@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from jiyi.domain.belief import Mode
 from jiyi.domain.language import language_of
-from jiyi.domain.memory import Category, Language
+from jiyi.domain.memory import Category, Language, Mode
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
 from jiyi.pipelines.distilling.clauses import Clause, Sentence, View, clauses, sentences, trimmed
 from jiyi.pipelines.distilling.fitting import Fitter, Found, Talk, Who

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jiyi.domain.belief import Mode
-from jiyi.domain.memory import Category
+from jiyi.domain.memory import Category, Mode
 
 LIST_KEYS = ("memories", "memory", "items", "data", "results")
 MAX_ITEMS = 100

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from jiyi.domain.belief import Mode, Observation
+from jiyi.domain.belief import Observation
 from jiyi.domain.language import language_of
-from jiyi.domain.memory import Category, Language, Memory, Message, Role, Source, Triple
+from jiyi.domain.memory import Category, Language, Memory, Message, Mode, Role, Source, Triple
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
 from jiyi.pipelines.distil import Distiller, category_of, keywords_of
 from jiyi.pipelines.distilling.normalising import DATE

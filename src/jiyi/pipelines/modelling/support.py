@@ -448,4 +448,4 @@ def _spans(clauses: Sequence[Clause]) -> tuple[Evidence, ...]:
             clause.message.at,
             clause.message.session,
         )
-    return tuple(sorted(spans.values()))
+    return tuple(sorted(spans.values(), key=lambda e: e.place))

@@ -9,6 +9,7 @@ from typing import Any
 from jiyi.domain.encoding import (
     CATEGORIES,
     LANGUAGES,
+    MODES,
     SOURCES,
     STATUSES,
     instant,
@@ -39,11 +40,11 @@ from jiyi.stores.sqlite.access import (
 
 COLUMNS = (
     "key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at, "
-    "changed_at, successor, kept, language, fact, value, subject, relation, object, negated, keywords, text"
+    "changed_at, successor, kept, unasked, language, fact, value, subject, relation, object, negated, keywords, text"
 )
 _STORED = f"owner, {COLUMNS}"
 _UPSERT = (
-    f"INSERT INTO memory ({_STORED}) VALUES ({marks(24)}) ON CONFLICT (key) DO UPDATE SET "
+    f"INSERT INTO memory ({_STORED}) VALUES ({marks(25)}) ON CONFLICT (key) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 )  # fmt: skip
 
@@ -129,6 +130,16 @@ class SqliteMemories(Memories):
             ORDER BY importance DESC, affirmed_at DESC, key DESC"""
         return self._read(sql, (first_key(owner), last_key(owner), *map(str, categories), max(limit, 0)))
 
+    def unsettled(self, scope: Scope) -> list[Memory]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        sql = (
+            f"SELECT {COLUMNS} FROM memory WHERE owner = ? AND"
+            " (status = 'held' OR (status = 'live' AND source IN ('inferred', 'verified'))) ORDER BY key"
+        )
+        return self._read(sql, (owner,))
+
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         owner = self._access.owner(scope)
         if owner is None or not needles:
@@ -158,12 +169,12 @@ class SqliteMemories(Memories):
         if not rows:
             return []
         sql = """
-            SELECT memory, message, span_start, span_end, at, session FROM evidence
+            SELECT memory, message, span_start, span_end, at, session, mode, source, trust, until, own FROM evidence
             WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, position
         """
         evidence: dict[int, list[Evidence]] = {}
-        for memory, message, start, end, at, session in self._access.rows(sql, (json.dumps([r[0] for r in rows]),)):
-            evidence.setdefault(memory, []).append(Evidence(seq_of(message), start, end, instant(at), session))
+        for memory, *said in self._access.rows(sql, (json.dumps([r[0] for r in rows]),)):
+            evidence.setdefault(memory, []).append(_evidence(said))
         return [_memory(row, tuple(evidence.get(row[0], ()))) for row in rows]
 
     # ------------------------------------------------------------------------------ writing
@@ -197,12 +208,14 @@ class SqliteMemories(Memories):
         if self._access.rows("SELECT 1 FROM evidence WHERE memory = ? LIMIT 1", (key,)):
             self._access.change("DELETE FROM evidence WHERE memory = ?", (key,))
         sql = (
-            "INSERT INTO evidence (memory, position, message, span_start, span_end, at, session)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)"
+            "INSERT INTO evidence (memory, position, message, span_start, span_end, at, session, mode, source, trust, until, own)"
+            f" VALUES ({marks(12)})"
         )
         for position, e in enumerate(memory.evidence):
-            message = row_key(owner, e.message)
-            self._access.change(sql, (key, position, message, e.start, e.end, micros(e.at), e.session))
+            said = (e.mode.value, e.source.value, e.trust, optional_micros(e.until), e.own)
+            message = row_key(owner, e.message) if e.message else first_key(owner)
+            place = (key, position, message, e.start, e.end, micros(e.at), e.session)
+            self._access.change(sql, (*place, *said))
 
     # ------------------------------------------------------------------------------ heat
 
@@ -258,6 +271,7 @@ def _row(key: int, memory: Memory) -> Row:
         optional_micros(memory.changed_at),
         memory.successor,
         memory.kept,
+        memory.unasked,
         memory.language.value,
         memory.key,
         memory.value,
@@ -274,7 +288,7 @@ def _row(key: int, memory: Memory) -> Row:
 def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
     (
         key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at,
-        changed_at, successor, kept, language, fact, value, subject, relation, object_, negated, keywords, text,
+        changed_at, successor, kept, unasked, language, fact, value, subject, relation, object_, negated, keywords, text,
     ) = row  # fmt: skip
     return Memory(
         seq=seq_of(key),
@@ -298,4 +312,14 @@ def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
         keywords=() if keywords == "[]" else tuple(json.loads(keywords)),
         kept=bool(kept),
         language=LANGUAGES[language],
+        unasked=bool(unasked),
     )
+
+
+@damage
+def _evidence(row: Sequence[Any]) -> Evidence:
+    message, start, end, at, session, mode, source, trust, until, own = row
+    return Evidence(
+        seq_of(message), start, end, instant(at), session, MODES[mode], SOURCES[source], trust, optional_instant(until),
+        bool(own),
+    )  # fmt: skip

@@ -140,6 +140,7 @@ GROUPS: dict[str, dict[str, Action]] = {
         "history": reading.history,
         "sessions": reading.sessions,
         "profile": reading.profile,
+        "questions": reading.questions,
         "memories": reading.memories,
         "versions": reading.versions,
     },
@@ -147,6 +148,7 @@ GROUPS: dict[str, dict[str, Action]] = {
         "correct": writing.correct,
         "forget": writing.forget,
         "undo": writing.undo,
+        "answer": writing.answer,
         "ledger": reading.ledger,
     },
     "Operate": {

@@ -45,6 +45,7 @@ class Shown(StrEnum):
     """Which memories are listed."""
 
     LIVE = "live"
+    HELD = "held"
     ENDED = "ended"
     RETRACTED = "retracted"
     ALL = "all"
@@ -215,6 +216,27 @@ def profile(
     if shown.left_out:
         call.out.note(f"{shown.left_out} more lines did not fit: `jiyi memories` lists everything")
     call.out.show(document, [shown.text] if shown.lines else [])
+
+
+def questions(call: Call) -> None:
+    """Print what only you can settle: contradictions, hearsay, verifications that are past."""
+    with call.memory() as me:
+        asked = me.questions()
+    document = {
+        "questions": [
+            {
+                "id": q.id,
+                "topic": q.topic.value,
+                "text": q.text,
+                "since": moment(q.since, call.zone),
+                "options": [{"id": m.id, "text": m.text} for m in q.options],
+            }
+            for q in asked
+        ]
+    }
+    if not asked:
+        call.out.note("no open questions")
+    call.out.show(document, [f"{q.id}  {q.text}" for q in asked])
 
 
 def _profile_difference(call: Call, dates: tuple[str, str], known_at: datetime | None) -> None:

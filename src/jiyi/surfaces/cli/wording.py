@@ -73,7 +73,9 @@ def memory_line(memory: Memory, confidence: float, zone: tzinfo) -> Line:
     """`m4  2026-03-01  declared 0.95  [project]  数据库用的是 PostgreSQL  (until 2026-04-02, then m7)`"""
     about = f"  {day(memory.affirmed_at, zone)}  {memory.source.value} {confidence:.2f}  [{memory.category.value}]  "
     end = ""
-    if memory.status is Status.RETRACTED:
+    if memory.status is Status.HELD:
+        end = "waits: it contradicts what stands"
+    elif memory.status is Status.RETRACTED:
         end = "taken back: it was a mistake"
     elif memory.status is Status.ENDED and memory.valid_to is not None:
         end = f"until {day(memory.valid_to, zone)}"

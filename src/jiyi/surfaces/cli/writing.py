@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from jiyi.domain.memory import Category, Message, message_handle
+from jiyi.domain.memory import Category, Message, Source, message_handle
 from jiyi.domain.plans import LedgerEntry
 from jiyi.errors import ConflictingMessage, InputError, TooLarge
 from jiyi.pipelines.observe import check_messages
@@ -31,11 +31,14 @@ def remember(
     importance: Annotated[
         int | None, typer.Option(min=1, max=5, metavar="1-5", help="1 (trifle) to 5 (vital).")
     ] = None,
+    source: Annotated[
+        Source, typer.Option(metavar="NAME", help="On whose word: declared, verified, inferred, imported or tool.")
+    ] = Source.DECLARED,
 ) -> None:
     """Remember one statement, as declared by the user."""
     with call.layer() as layer:
         me = call.of(layer)
-        receipt = me.remember(text, category=category, importance=importance)
+        receipt = me.remember(text, category=category, importance=importance, source=source)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, "remembered"))
 
@@ -156,6 +159,19 @@ def correct(call: Call, memory: Memory, text: Annotated[str, typer.Argument(help
         receipt = me.correct(memory, text)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, "corrected"))
+
+
+def answer(
+    call: Call,
+    question: Annotated[str, typer.Argument(help="Its id, such as q12: `jiyi questions` shows them.")],
+    text: Annotated[str, typer.Argument(help="m12, yes, no, neither, skip, or the right value in words.")],
+) -> None:
+    """Answer an open question about what is remembered."""
+    with call.layer() as layer:
+        me = call.of(layer)
+        receipt = me.answer(question, text)
+        call.work(layer)
+        call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"answered {question}"))
 
 
 def forget(

@@ -72,6 +72,7 @@ CREATE TABLE memory (
     changed_at  INTEGER,
     successor   INTEGER,                   -- seq of the memory that replaced it
     kept        INTEGER NOT NULL,
+    unasked     INTEGER NOT NULL,          -- the user did not want to decide about it
     language    TEXT NOT NULL,
     fact        TEXT NOT NULL,             -- subject|relation, empty without a triple
     value       TEXT NOT NULL,             -- folded object or text, for comparing
@@ -85,16 +86,24 @@ CREATE TABLE memory (
 
 CREATE INDEX memory_fact ON memory (owner, fact, status) WHERE fact <> '';
 CREATE INDEX memory_value ON memory (owner, value) WHERE fact = '';
+-- What the user may be asked about: few of many.
+CREATE INDEX memory_unsettled ON memory (owner, key)
+    WHERE status = 'held' OR (status = 'live' AND source IN ('inferred', 'verified'));
 CREATE INDEX memory_relation ON memory (owner, relation, status, affirmed_at) WHERE relation IS NOT NULL;
 
 CREATE TABLE evidence (
     memory     INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,
     position   INTEGER NOT NULL,
-    message    INTEGER NOT NULL,           -- key of the message
+    message    INTEGER NOT NULL,           -- key of the message; number 0 when it was told outright
     span_start INTEGER NOT NULL,
     span_end   INTEGER NOT NULL,
     at         INTEGER NOT NULL,
     session    TEXT NOT NULL,
+    mode       TEXT NOT NULL,              -- how it was said, on whose word, and how sure that was
+    source     TEXT NOT NULL,
+    trust      REAL NOT NULL,
+    until      INTEGER,
+    own        INTEGER NOT NULL,
     PRIMARY KEY (memory, position)
 ) STRICT, WITHOUT ROWID;
 

@@ -1,0 +1,360 @@
+"""What is believed, as a fold over everything that was said (SPEC B2–B5, decision 0004).
+
+The statements about one thing are sorted by when they were said and gone through once. At each instant some claims
+are *live*; a statement that contradicts none of them joins them, and one that does either ends them, waits beside
+them (*held*), or is refused. Since only the statements count, and never the order in which they reached us, every
+order of arrival ends in the same beliefs.
+
+    said outright (B3)            ends what it contradicts
+    on a better word              ends what it contradicts
+    on a weaker word              is held
+    bare, against a declaration   is arbitrated (B4): takes its place, or is held for its session
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from jiyi.domain.confidence import ConfidencePolicy, faded
+from jiyi.domain.memory import Evidence, Mode, Source, Status
+from jiyi.domain.relations import Relation
+
+OUTRIGHT = frozenset({Mode.CHANGE, Mode.CORRECTION, Mode.DENIAL})
+ENDING = frozenset({Mode.OVER, Mode.WRONG})
+RANK = {Source.TOOL: 0, Source.INFERRED: 1, Source.IMPORTED: 1, Source.DECLARED: 2, Source.VERIFIED: 2}
+DECLARED = RANK[Source.DECLARED]
+
+
+@dataclass(frozen=True, slots=True)
+class ArbitrationPolicy:
+    """When a bare contradiction wins over what was declared (SPEC B4)."""
+
+    # "Said at least twice in the session."
+    times: int = 2
+    # With two of the three conditions the old one must be weaker than this, or about to be over.
+    weak: float = 0.75
+    expiring: timedelta = timedelta(days=30)
+    # What was stated in so many sessions is in use, and age alone does not make it give way.
+    used_sessions: int = 3
+    # An inference counts as declared once so many independent sessions bear it out (SPEC B1).
+    confirmations: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is said of a subject: `relation` is empty for a statement without a triple."""
+
+    relation: str
+    value: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    claim: Claim
+    evidence: Evidence
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """By time; at one instant outright words come last, then what they say is over. Numbers of messages do not
+        count: they tell when a message reached us."""
+        said, claim = self.evidence, self.claim
+        weight = 2 if said.mode in ENDING else 1 if said.mode in OUTRIGHT else 0
+        return (
+            said.at, weight, said.start, claim.value, claim.negated,
+            claim.relation, RANK[said.source], said.mode, said.session, said.trust, said.source,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """On whose word a claim stands, how sure that was, since when it was not restated, and the last outright change."""
+
+    source: Source
+    trust: float
+    affirmed_at: datetime
+    changed_at: datetime | None
+
+
+@dataclass(slots=True, eq=False)
+class Spell:
+    """One stretch of time over which a claim was held: as believed, as waiting, or as past.
+
+    `since` is when it began, `over` when it ended, `by` what ended it. `demoted`: it was believed until an arbitration
+    went against it (SPEC B4). `refused`: the user had rejected it before. `rule` and `reasons` tell of its last turn.
+    """
+
+    claim: Claim
+    since: datetime
+    status: Status = Status.LIVE
+    said: list[Evidence] = field(default_factory=list)
+    over: datetime | None = None
+    by: Spell | None = None
+    demoted: bool = False
+    refused: bool = False
+    rule: str = "new"
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> datetime:
+        return max(e.at for e in self.said)
+
+    @property
+    def until(self) -> datetime | None:
+        """When it is over by itself: as late as anybody says, and never when somebody names no end (SPEC C8)."""
+        ends = [e.until for e in self.said if e.mode not in ENDING]
+        named = [end for end in ends if end is not None]
+        return max(named) if named and len(named) == len(ends) else None
+
+
+Contradicts = Callable[[Claim, Claim], bool]
+
+
+def contradiction(relation: Relation | None) -> Contradicts:
+    """What cannot hold together: another value of a single-valued relation, the same object of opposites, or a
+    statement and its denial (SPEC B5)."""
+    single = relation is not None and relation.single
+
+    def contradicts(one: Claim, other: Claim) -> bool:
+        if one.relation != other.relation:
+            # A group holds one relation and its opposite, so these are opposites.
+            return one.value == other.value and one.negated == other.negated
+        if one.value == other.value:
+            return one.negated != other.negated
+        return single and not one.negated and not other.negated
+
+    return contradicts
+
+
+def stand(said: Sequence[Evidence], confidence: ConfidencePolicy, policy: ArbitrationPolicy) -> Standing:
+    """On whose word a claim stands: the best that anybody gave, where a weaker one only adds its evidence (SPEC B1)."""
+    asserted = [e for e in said if e.mode not in ENDING] or list(said)
+    best = max(RANK[e.source] for e in asserted)
+    counted = [e for e in asserted if RANK[e.source] == best]
+    affirmed_at = max(e.at for e in counted)
+    changed = [e.at for e in counted if e.mode in OUTRIGHT]
+    changed_at = max(changed) if changed else None
+    inferred = {e.session for e in asserted if e.source is Source.INFERRED}
+    if best < DECLARED and len(inferred) >= policy.confirmations:
+        return Standing(Source.DECLARED, confidence.start(Source.DECLARED), affirmed_at, changed_at)
+    # The word that makes us surest at the last time it was said: a verification that is past gives way to a new word.
+    surest = max(counted, key=lambda e: (faded(e.source, e.trust, affirmed_at - e.at, confidence), e.trust, e.source))
+    return Standing(surest.source, surest.trust, affirmed_at, changed_at)
+
+
+def settle(
+    statements: Iterable[Statement],
+    relation: Relation | None,
+    confidence: ConfidencePolicy,
+    policy: ArbitrationPolicy,
+) -> list[Spell]:
+    """All spells of the claims of one subject about one relation and its opposite, in the order they began to be told.
+
+    Args:
+        statements: all that was said, in any order.
+        relation: the vocabulary's entry, if it has one.
+    """
+    fold = _Fold(contradiction(relation), relation is not None and relation.single, confidence, policy)
+    for statement in sorted(statements, key=lambda s: s.order):
+        fold.take(statement)
+    return fold.spells
+
+
+class _Fold:
+    """What stands after the statements taken so far."""
+
+    def __init__(
+        self, contradicts: Contradicts, single: bool, confidence: ConfidencePolicy, policy: ArbitrationPolicy
+    ) -> None:
+        self._contradicts, self._single = contradicts, single
+        self._confidence, self._policy = confidence, policy
+        self.spells: list[Spell] = []
+        self._rejected: dict[Claim, int] = {}
+        self._said_in: dict[tuple[Claim, str], set[datetime]] = {}
+
+    def take(self, statement: Statement) -> None:
+        claim, said = statement.claim, statement.evidence
+        if said.mode in ENDING:
+            self._end_named(claim, said)
+            return
+        if said.own and RANK[said.source] >= DECLARED:
+            self._said_in.setdefault((claim, said.session), set()).add(said.at)
+        live = self._at(claim, Status.LIVE)
+        if live is not None:
+            self._affirm(live, said)
+        elif self._rejected.get(claim, -1) > RANK[said.source]:
+            self._refuse(claim, said)
+        else:
+            self._meet(claim, said)
+
+    # ------------------------------------------------------------------ a claim that is not live
+
+    def _meet(self, claim: Claim, said: Evidence) -> None:
+        rivals = [s for s in self.spells if s.status is Status.LIVE and self._contradicts(claim, s.claim)]
+        if not rivals:
+            self._believe(claim, said, [], "new", ())
+            return
+        rank = RANK[said.source]
+        stronger = [r for r in rivals if self._rank(r) > rank]
+        if stronger:
+            self._hold(claim, said, "weaker-source", (f"{said.source} does not outweigh what is {_words(stronger)}",))
+        elif said.mode in OUTRIGHT:
+            how = {Mode.CORRECTION: "corrected", Mode.DENIAL: "denied"}.get(said.mode, "changed")
+            self._believe(claim, said, rivals, f"user-{how}", (f"{said.mode} said outright",))
+        elif all(self._rank(r) < rank for r in rivals):
+            self._believe(claim, said, rivals, "stronger-source", (f"{said.source} outweighs what it contradicts",))
+        elif rank < DECLARED:
+            self._believe(claim, said, rivals, "newer", (f"the later of two that are {said.source}",))
+        else:
+            self._arbitrate(claim, said, rivals)
+
+    def _arbitrate(self, claim: Claim, said: Evidence, rivals: Sequence[Spell]) -> None:
+        """SPEC B4: the user's own words, said twice in the session (or asked to be remembered), at odds with nothing
+        else; weighed with how old, how much in use and how near its end the declared one is."""
+        policy = self._policy
+        times = len(self._said_in.get((claim, said.session), ()))
+        repeated = said.own and (times >= policy.times or said.mode is Mode.REQUEST)
+        consistent = len(rivals) == 1
+        met = [said.own, repeated, consistent]
+        reasons = (
+            f"{'the' if said.own else 'not the'} user's own words",
+            "asked to be remembered" if said.mode is Mode.REQUEST else f"said {times} time(s) in this session",
+            "contradicts nothing else" if consistent else f"contradicts {len(rivals)} things that stand",
+        )
+        old = [self._strength(r, said.at) for r in rivals]
+        weak = all(sure < policy.weak or expiring for sure, expiring in old)
+        in_use = any(len({e.session for e in r.said}) >= policy.used_sessions for r in rivals)
+        if all(met) or (sum(met) == 2 and weak and not in_use):
+            self._believe(claim, said, rivals, "arbitration", (*reasons, f"the old one was at {old[0][0]:.2f}"))
+        else:
+            self._hold(claim, said, "bare-contradiction", reasons)
+
+    def _strength(self, spell: Spell, at: datetime) -> tuple[float, bool]:
+        standing = stand(spell.said, self._confidence, self._policy)
+        sure = faded(standing.source, standing.trust, at - standing.affirmed_at, self._confidence)
+        until = spell.until
+        return sure, until is not None and until - at <= self._policy.expiring
+
+    # ------------------------------------------------------------------ moves
+
+    def _believe(
+        self, claim: Claim, said: Evidence, rivals: Sequence[Spell], rule: str, reasons: tuple[str, ...]
+    ) -> None:
+        held = self._at(claim, Status.HELD)
+        spell = held or Spell(claim, said.at)
+        if held is None:
+            self.spells.append(spell)
+        spell.said.append(said)
+        spell.status, spell.over, spell.by, spell.demoted = Status.LIVE, None, None, False
+        spell.rule, spell.reasons = rule, reasons
+        self._rejected.pop(claim, None)
+        for rival in rivals:
+            if rule == "arbitration":
+                self._demote(rival, spell)
+            else:
+                self._end(rival, spell, said)
+        if said.mode is Mode.CORRECTION and rivals:
+            spell.since = min(spell.since, *(r.since for r in rivals))
+        self._close_waiting(spell, said)
+        if rivals:
+            self._release()
+
+    def _affirm(self, spell: Spell, said: Evidence) -> None:
+        spell.said.append(said)
+        self._close_waiting(spell, said)
+
+    def _hold(self, claim: Claim, said: Evidence, rule: str, reasons: tuple[str, ...]) -> None:
+        spell = self._at(claim, Status.HELD)
+        if spell is None:
+            spell = Spell(claim, said.at, Status.HELD)
+            self.spells.append(spell)
+        spell.said.append(said)
+        spell.rule, spell.reasons = rule, reasons
+
+    def _refuse(self, claim: Claim, said: Evidence) -> None:
+        """SPEC B8: what the user rejected is not learnt again on a weaker word."""
+        spell = Spell(claim, said.at, Status.RETRACTED, [said], over=said.at, refused=True, rule="rejected-before")
+        spell.reasons = (f"the user rejected it, and {said.source} does not outweigh that",)
+        self.spells.append(spell)
+
+    def _end(self, rival: Spell, by: Spell, said: Evidence) -> None:
+        wrong = said.mode is Mode.CORRECTION
+        if wrong:
+            self._rejected[rival.claim] = RANK[said.source]
+        rival.status = Status.RETRACTED if wrong else Status.ENDED
+        # A claim that waited and is right now was right since it was first made.
+        rival.over, rival.by = max(said.at if wrong else by.since, rival.since), by
+
+    def _demote(self, rival: Spell, by: Spell) -> None:
+        """SPEC B4: the old one drops to inferred, to be verified. It is no longer current, and not given up."""
+        rival.status, rival.demoted = Status.HELD, True
+        rival.over, rival.by = max(by.since, rival.since), by
+
+    def _end_named(self, claim: Claim, said: Evidence) -> None:
+        wrong = said.mode is Mode.WRONG
+        by = next((s for s in self.spells if s.status is Status.LIVE and said.at in _outright(s)), None)
+        spell = next((s for s in reversed(self.spells) if s.claim == claim and not s.refused), None)
+        standing = spell is not None and spell.status in (Status.LIVE, Status.HELD)
+        if spell is not None and standing and (self._rank(spell) > RANK[said.source] or said.at in _outright(spell)):
+            # A weaker word, or there and back in one breath: it says something, and ends nothing.
+            spell.said.append(said)
+            return
+        if wrong:
+            self._rejected[claim] = RANK[said.source]
+        if spell is None or (not standing and not self._single and spell.over is not None and spell.over < said.at):
+            # 从 MySQL 换成 … tells of MySQL too, even when we had never heard of it.
+            spell = Spell(claim, said.at, over=said.at, rule="named-as-old")
+            self.spells.append(spell)
+            standing = True
+        spell.said.append(said)
+        if standing:
+            spell.status = Status.RETRACTED if wrong else Status.ENDED
+            spell.over, spell.by, spell.demoted = max(said.at, spell.since), by, False
+            self._release()
+
+    # ------------------------------------------------------------------ what waits
+
+    def _close_waiting(self, spell: Spell, said: Evidence) -> None:
+        """Who says again what stands, or says outright what is so, has settled what was said against it before."""
+        for waiting in self.spells:
+            if (
+                waiting.status is not Status.HELD
+                or waiting is spell
+                or not self._contradicts(waiting.claim, spell.claim)
+            ):
+                continue
+            settled = said.own and waiting.last < said.at and self._rank(waiting) <= RANK[said.source]
+            if settled and not (waiting.demoted and waiting.by is spell and not _anew(spell, said)):
+                waiting.status = Status.ENDED if waiting.demoted else Status.RETRACTED
+                waiting.over, waiting.by = waiting.over or max(said.at, waiting.since), spell
+
+    def _release(self) -> None:
+        """What waited only because of something that is over now is believed: the best word first, then the latest."""
+        waiting = [s for s in self.spells if s.status is Status.HELD]
+        for spell in sorted(waiting, key=lambda s: (self._rank(s), s.last, s.claim.value), reverse=True):
+            if not any(s.status is Status.LIVE and self._contradicts(spell.claim, s.claim) for s in self.spells):
+                spell.status, spell.over, spell.by, spell.demoted = Status.LIVE, None, None, False
+                spell.rule = "nothing-against-it"
+
+    # ------------------------------------------------------------------ looking
+
+    def _at(self, claim: Claim, status: Status) -> Spell | None:
+        return next((s for s in self.spells if s.claim == claim and s.status is status), None)
+
+    def _rank(self, spell: Spell) -> int:
+        return RANK[stand(spell.said, self._confidence, self._policy).source]
+
+
+def _outright(spell: Spell) -> set[datetime]:
+    return {e.at for e in spell.said if e.mode in OUTRIGHT}
+
+
+def _anew(spell: Spell, said: Evidence) -> bool:
+    """Whether this word bears the spell out: outright, or in a session that had not spoken of it."""
+    return said.mode in OUTRIGHT or said.session not in {e.session for e in spell.said if e is not said}
+
+
+def _words(spells: Sequence[Spell]) -> str:
+    return ", ".join(sorted({e.source.value for s in spells for e in s.said}))

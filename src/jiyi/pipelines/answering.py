@@ -1,0 +1,94 @@
+"""Open questions of one scope, and what an answer changes (SPEC B9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from jiyi.domain.belief import Observation, rival_keys
+from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.memory import Evidence, Memory, Mode, Source, parse_id
+from jiyi.domain.plans import Plan
+from jiyi.domain.questions import Answer, AnswerWords, Kind, Question, questions, read_answer
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError, NotFound
+from jiyi.pipelines.correcting import read_correction
+from jiyi.pipelines.distil import Distiller
+from jiyi.pipelines.judging import Judging, Occasion
+from jiyi.ports import Unit
+
+SESSION = "answer"
+MAX_VALUE = 60
+"""A longer answer that is no statement about the matter is talk, not a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What reading and carrying out answers needs."""
+
+    judging: Judging
+    distiller: Distiller
+    words: AnswerWords
+    confidence: ConfidencePolicy
+
+    def questions(self, unit: Unit, scope: Scope, now: datetime, zone: tzinfo) -> list[Question]:
+        """What the user may be asked, the oldest first."""
+        vocabulary = self.judging.vocabulary
+        unsettled = unit.memories.unsettled(scope)
+        keys = {key for m in unsettled for key in rival_keys(m, vocabulary)}
+        live = unit.memories.of_keys(scope, keys, limit=4 * len(keys) + 64) if keys else []
+        return questions(unsettled, live, vocabulary, now, zone, self.confidence)
+
+    def plan(self, unit: Unit, scope: Scope, question: str, text: str, occasion: Occasion, zone: tzinfo) -> Plan:
+        """What an answer changes.
+
+        Raises:
+            NotFound: no open question of that id. InputError: the answer cannot be read.
+        """
+        number = parse_id(question, "q")
+        asked = next((q for q in self.questions(unit, scope, occasion.now, zone) if q.number == number), None)
+        if asked is None:
+            raise NotFound(f"no open question {question} here: it may be answered already; questions() lists them")
+        answer = read_answer(asked, text, self.words)
+        if answer.kind is Kind.STATEMENT:
+            return self._stated(unit, scope, asked, text, occasion, zone)
+        return self._decided(unit, scope, asked, answer, occasion)
+
+    def _decided(self, unit: Unit, scope: Scope, asked: Question, answer: Answer, occasion: Occasion) -> Plan:
+        if answer.kind is Kind.SKIP:
+            return self.judging.unasked(unit, scope, asked.options, occasion)
+        chosen = answer.chosen
+        # What once stood is over when another holds now; what only waited was never so.
+        wrong = [m for m in asked.options if chosen is None or (m != chosen and m.never_stood)]
+        said = () if chosen is None else (_confirmed(chosen, asked, occasion.now, self.confidence),)
+        return self.judging.decision(unit, scope, wrong, said, occasion)
+
+    def _stated(self, unit: Unit, scope: Scope, asked: Question, text: str, occasion: Occasion, zone: tzinfo) -> Plan:
+        at = occasion.now.astimezone(zone)
+        about = asked.options[-1]
+        said = read_correction(text, about, at, self.distiller, self.judging.vocabulary)
+        if said.key != about.key or (
+            said.value and len(text) > MAX_VALUE and said.triple and said.triple.object == text
+        ):
+            choices = ", ".join(m.id for m in asked.options)
+            raise InputError(f"this does not answer {asked.id}: say {choices}, the right value, “neither”, or “skip”")
+        return self.judging.decision(unit, scope, list(asked.options), (said,), occasion)
+
+
+def _confirmed(memory: Memory, asked: Question, now: datetime, policy: ConfidencePolicy) -> Observation:
+    """The user's word that a memory holds. Between several it says that things are so now, whatever was said before."""
+    at = max(now, *(m.affirmed_at for m in asked.options))
+    return Observation(
+        text=memory.text,
+        category=memory.category,
+        importance=memory.importance,
+        source=Source.DECLARED,
+        start=policy.start(Source.DECLARED),
+        at=at,
+        value=memory.value,
+        triple=memory.triple,
+        mode=Mode.CHANGE if len(asked.options) > 1 else Mode.STATEMENT,
+        evidence=(Evidence(0, 0, 0, at, SESSION),),
+        kept=memory.kept,
+        language=memory.language,
+    )
