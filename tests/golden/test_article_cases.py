@@ -20,6 +20,7 @@ PROMISED = frozenset(
         "a4-contract",
         "a4-budget-and-feeling",
         "a4-revenue-corrected",
+        "a4-bare-contradiction-held",
         "a4-hearsay",
         "a4-confidence-decay",
         "a4-synonymous-subject",
