@@ -34,16 +34,16 @@ def wire(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def open_with(tmp_path: Path, clock: Clock) -> Iterator[OpenWith]:
-    """Opens a SQLite memory whose model is a server, with jobs run by hand and no patience."""
+    """Opens a memory whose model is a server, with jobs run by hand and no patience; in a SQLite file on demand."""
     with ExitStack() as stack:
 
-        def open_with(server: Provider, **model: Any) -> MemoryLayer:
+        def open_with(server: Provider, *, file: bool = False, **model: Any) -> MemoryLayer:
             settings = {
                 "base_url": server.url, "name": "m1", "timeout_seconds": 1.0, "deadline_seconds": 3.0, "retries": 1,
                 "retry_seconds": 0.01, "quiet_seconds": 0.0, **model,
             }  # fmt: skip
             layer = open_memory(
-                tmp_path / "memory.db", clock=clock, worker=False, timezone="Asia/Shanghai", synchronous="NORMAL",
+                tmp_path / "memory.db" if file else "reference", clock=clock, worker=False, timezone="Asia/Shanghai", synchronous="NORMAL",
                 model=settings, jobs={"attempts": 2},
             )  # fmt: skip
             return stack.enter_context(layer)

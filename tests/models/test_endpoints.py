@@ -99,11 +99,16 @@ def test_doctor_says_what_the_endpoint_can_do(server: Provider, jiyi: Cli, wire:
 def test_doctor_says_what_is_wrong_with_the_endpoint(server: Provider, jiyi: Cli, manner: Manner, said: str) -> None:
     server.then(manner)
     env = {"JIYI_MODEL__BASE_URL": server.url, "JIYI_MODEL__NAME": "m1"}
-    jiyi("remember", "我住在宁波", **env)
-    [check] = [c for c in jiyi.json("doctor", code=1, **env)["checks"] if c["name"] == "model"]
+    [check] = [c for c in jiyi.json("doctor", code=1, **env)["checks"] if c["name"] == "model"]  # without a database
     assert check["ok"] is False
     assert said in check["detail"]
     assert check["fix"]
+
+
+def test_doctor_says_which_key_is_missing(jiyi: Cli) -> None:
+    env = {"JIYI_MODEL__PRESET": "deepseek", "JIYI_MODEL__NAME": "m1", "DEEPSEEK_API_KEY": ""}
+    [check] = [c for c in jiyi.json("doctor", code=1, **env)["checks"] if c["name"] == "model"]
+    assert "set DEEPSEEK_API_KEY" in check["detail"]
 
 
 def test_without_a_model_its_jobs_wait(server: Provider, tmp_path: Path) -> None:

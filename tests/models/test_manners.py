@@ -4,6 +4,7 @@ not said, or blocks `observe`; what failed is in the dead letters with its reaso
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_a_valid_answer_in_any_wrapping_is_believed(
     server: Provider, open_with: OpenWith, wire: str, text: str, wrapping: str
 ) -> None:
     server.then(Manner(wrapping.format(GOOD[text])))
-    layer = open_with(server, wire=wire)
+    layer = open_with(server, file=True, wire=wire)
     talk(layer, text)
     finds(layer, text)
     assert len(server.requests) == 1
@@ -208,7 +209,7 @@ def test_a_fault_is_tried_again_and_then_a_dead_letter(
     server: Provider, open_with: OpenWith, wire: str, manner: Manner, clock: Clock
 ) -> None:
     server.then(manner)
-    layer = open_with(server, wire=wire, timeout_seconds=0.2, deadline_seconds=0.6, retries=0)
+    layer = open_with(server, file=True, wire=wire, timeout_seconds=0.2, deadline_seconds=0.6, retries=0)
     talk(layer, ZH)
     assert stored(layer) == [ZH]
     assert layer.dead_jobs() == []
@@ -254,7 +255,7 @@ def test_the_spending_limit_stops_calls(
 ) -> None:
     server.then(Manner(items()))
     prices = {"price_in": 2.0, "price_out": 8.0} if limit == "money_per_day" else {}
-    layer = open_with(server, wire=wire, output_tokens=1000, **{limit: value}, **prices)
+    layer = open_with(server, file=True, wire=wire, output_tokens=1000, **{limit: value}, **prices)
     for number in range(8):
         layer.scope("u1").observe([{"role": "user", "text": f"{ZH}{number}"}], session=f"s{number}")
     layer.work()
@@ -288,7 +289,7 @@ def test_what_is_refused_is_asked_one_step_lower(server: Provider, open_with: Op
 
 def test_a_memory_is_read_once_and_its_messages_stay(server: Provider, open_with: OpenWith, wire: str) -> None:
     server.then(Manner(items()))
-    layer = open_with(server, wire=wire, segment_messages=10)
+    layer = open_with(server, file=True, wire=wire, segment_messages=10)
     me = layer.scope("u1")
     for number in range(25):
         me.observe([{"role": "user", "text": f"第{number}次在图书馆看书"}], session="s1")
@@ -306,15 +307,13 @@ def test_the_key_is_nowhere_to_be_seen(
     body = json.dumps({"error": {"type": "authentication_error", "message": f"Incorrect API key: {key}"}})
     server.then(Manner(status=401, raw=body.encode()))
     caplog.set_level("DEBUG")
-    layer = open_with(server, wire=wire, key_env="MY_KEY")
+    layer = open_with(server, file=True, wire=wire, key_env="MY_KEY")
     talk(layer, ZH)
     [letter] = layer.dead_jobs()
     sent = server.headers[0]
     assert key in (sent.get("authorization", "") + sent.get("x-api-key", ""))
     place = layer.info().place
     layer.close()
-    from pathlib import Path
-
     everything = letter.error + caplog.text + repr(layer.__dict__)
     assert key not in everything
     for path in Path(place).parent.iterdir():
@@ -323,7 +322,7 @@ def test_the_key_is_nowhere_to_be_seen(
 
 def test_everything_of_a_reading_can_be_undone(server: Provider, open_with: OpenWith, wire: str) -> None:
     server.then(Manner(GOOD[ZH]))
-    layer = open_with(server, wire=wire)
+    layer = open_with(server, file=True, wire=wire)
     me = layer.scope("u1")
     talk(layer, ZH)
     [entry] = [e for e in me.ledger() if e.plan.actor.who == "custom/m1"]

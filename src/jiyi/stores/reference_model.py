@@ -8,7 +8,7 @@ from jiyi.domain.asking import OK, ModelCall, Spent
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreError
 from jiyi.ports import ModelCalls, Segments
-from jiyi.stores.reference_state import Access
+from jiyi.stores.reference_state import Access, ScopeState
 
 
 class ReferenceSegments(Segments):
@@ -26,18 +26,23 @@ class ReferenceSegments(Segments):
         if seq not in state.messages:
             raise StoreError(f"there is no message {seq} to cut at")
         session = state.messages[seq].session
-        for other in [s for s in state.cuts if state.messages[s].session == session]:
+        for other in [s for s in _there(state) if state.messages[s].session == session]:
             del state.cuts[other]
         state.cuts[seq] = behind
 
     def opened(self, scope: Scope) -> list[str]:
         state = self._access[scope]
-        return [state.messages[seq].session for seq, behind in sorted(state.cuts.items()) if not behind]
+        return [state.messages[seq].session for seq in sorted(_there(state)) if not state.cuts[seq]]
 
     def open_from(self, scope: Scope, session: str) -> int | None:
         state = self._access[scope]
-        marks = [seq for seq in state.cuts if state.messages[seq].session == session]
+        marks = [seq for seq in _there(state) if state.messages[seq].session == session]
         return max(marks) + state.cuts[max(marks)] if marks else None
+
+
+def _there(state: ScopeState) -> list[int]:
+    """The marks whose messages exist: a mark goes with its message."""
+    return [seq for seq in state.cuts if seq in state.messages]
 
 
 class ReferenceModelCalls(ModelCalls):

@@ -11,14 +11,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from jiyi.domain.memory import Evidence, Language, Message
 from jiyi.settings import SupportPolicy
 from jiyi.text.calendars import When
-from jiyi.text.numbers import Quantity, find_numbers
+from jiyi.text.numbers import Quantity, find_numbers, plain
 from jiyi.text.segmentation import Segmenter
 from jiyi.text.times import TimeExpression, Times
 
@@ -66,6 +65,9 @@ _UNSAID = (
     "不再",
 )
 # Counted things are no amounts to find_numbers: 两只猫.
+# 三 in 三只 counts something, in 星期三 and 三月 it does not.
+_COUNTED = r"(?<![周期拜第])(?:{})(?![月号日点年百千万亿])"
+_GAPS = re.compile(r"[\s\"'“”‘’《》「」『』]+")
 _HAN_DIGITS = {"二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10}
 _CAPITALS = frozenset({"i", "i'm", "i've", "ok", "user", "user's", *_MONTHS, *_DAYS})
 
@@ -251,7 +253,7 @@ class Support:
         return found
 
     def _stands(self, name: str, terms: set[str], text: str) -> bool:
-        return name in text or bool(self._stems(name) and self._stems(name) <= terms)
+        return _holds(text, name) or bool(self._stems(name) and self._stems(name) <= terms)
 
     def _words(self, shadow: str) -> list[str]:
         """The words that carry what a statement says, without those of the teller."""
@@ -282,7 +284,7 @@ class Support:
 
     def _holds_value(self, value: str, said: _Said, at: datetime) -> bool:
         shadow = self._shadow(value).lower().strip()
-        if _tight(shadow) in _tight(said.text):
+        if _holds(said.text, shadow):
             return True
         numbers, times = find_numbers(shadow), self._times.find(shadow, at)
         whole = len(numbers) == 1 and not shadow.replace(shadow[numbers[0].start : numbers[0].end], "").strip()
@@ -355,28 +357,33 @@ class _Said:
         self, clauses: Sequence[Clause], cited: Sequence[Message], shadow: Callable[[str], str], times: Times
     ) -> None:
         self.text = "\n".join(shadow(m.text).lower() for m in cited)
-        self._numbers: list[Quantity] = [q for c in clauses for q in find_numbers(c.text)]
+        self._numbers: list[Quantity] = find_numbers(self.text)
+        # 50 does not stand in 50万.
+        self._rest = _blotted(self.text, [(q.start, q.end) for q in self._numbers])
         self._times: list[TimeExpression] = [t for m in cited for t in times.find(shadow(m.text), m.at)]
         self._days = [m.at.date().isoformat() for m in cited]
 
     def holds_number(self, wanted: Quantity, shadow: str) -> bool:
         written = shadow[wanted.start : wanted.end].strip().lower()
-        if written in self.text or (wanted.value <= 1 and not any(c.isdigit() for c in written)):
+        if _holds(self.text, written) or (wanted.value <= 1 and not any(c.isdigit() for c in written)):
             return True
-        if any(han in self.text for han, digit in _HAN_DIGITS.items() if digit == wanted.value):
+        if any(
+            digit == wanted.value and re.search(_COUNTED.format(han), self.text) for han, digit in _HAN_DIGITS.items()
+        ):
             return True
-        return any(
-            q.value == wanted.value and (not q.unit or not wanted.unit or q.unit == wanted.unit) for q in self._numbers
-        ) or self.holds_digits(_plain(wanted.value))
+        same = (q for q in self._numbers if q.value == wanted.value)
+        return any(not q.unit or not wanted.unit or q.unit == wanted.unit for q in same) or (
+            not wanted.unit and self.holds_digits(plain(wanted.value))
+        )
 
     def holds_digits(self, digits: str) -> bool:
         """Digits that no amount and no date explains must stand as they are, or inside a date that was said."""
         labels = [t.when.label for t in self._times if t.when is not None]
-        runs = {run for text in (self.text, *labels) for run in _runs(text)}
+        runs = {run for text in (self._rest, *labels) for run in _runs(text)}
         return digits.replace(",", "").lstrip("0") in runs
 
     def holds_time(self, wanted: TimeExpression) -> bool:
-        if wanted.text.strip().lower() in self.text:
+        if _holds(self.text, wanted.text.strip().lower()):
             return True
         if wanted.when is None:
             return False
@@ -413,13 +420,18 @@ def _runs(text: str) -> set[str]:
     }
 
 
-def _plain(value: Decimal) -> str:
-    text = format(value, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def _holds(text: str, words: str) -> bool:
+    """Whether a text has these words as they are: 50万 does not stand in 150万, nor Ann in Anna."""
+    pieces = [re.escape(p) for p in _GAPS.split(words) if p]
+    if not pieces:
+        return False
+    before = r"(?<![a-z0-9])" if words.lstrip()[0].isascii() and words.lstrip()[0].isalnum() else ""
+    after = r"(?![a-z0-9])" if words.rstrip()[-1].isascii() and words.rstrip()[-1].isalnum() else ""
+    return re.search(before + _GAPS.pattern.replace("+", "*").join(pieces) + after, text) is not None
 
 
 def _tight(text: str) -> str:
-    return re.sub(r"[\s\"'“”‘’《》「」『』]+", "", text)
+    return _GAPS.sub("", text)
 
 
 def _blotted(text: str, spans: Sequence[tuple[int, int]]) -> str:

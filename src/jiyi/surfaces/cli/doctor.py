@@ -9,12 +9,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
-from jiyi.assembly import load_segmenter, open_memory, repair_database
+from jiyi.assembly import REFERENCE, load_segmenter, open_memory, repair_database
 from jiyi.errors import JiyiError, MissingExtra, SegmenterMismatch, SettingsError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Check
@@ -86,8 +87,10 @@ def _examine(call: Call) -> Iterator[Check]:
     path = call.database
     if path is None:
         yield Check("database", True, "in memory, gone when closed")
+        yield from _model(settings)
     elif not path.exists():
         yield _place(path)
+        yield from _model(settings)
     else:
         yield from _file(path)
         yield from _database(call)
@@ -179,6 +182,15 @@ def _database(call: Call) -> Iterator[Check]:
         yield Check("text index", False, str(error), "`jiyi reindex`, or `jiyi doctor --fix`")
     except JiyiError as error:
         yield Check("opening", False, str(error), "do what it says, or bring back a backup with `jiyi restore`")
+
+
+def _model(settings: Settings) -> Iterator[Check]:
+    """The language model where there is no database yet."""
+    try:
+        with open_memory(settings=replace(settings, path=REFERENCE, worker=False)) as layer:
+            yield from layer.check_model()
+    except JiyiError as error:
+        yield Check("model", False, str(error), "correct [model] in jiyi.toml, or set the variable that it names")
 
 
 def _jobs(layer: MemoryLayer) -> Check:
