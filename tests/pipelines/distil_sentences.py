@@ -159,7 +159,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("I'm Canadian", "IS_NATIONAL_OF", "Canadian"),
     # whom the user knows
     Claim("I have two kids", "HAS_RELATIVE", "two kids"),
-    Claim("I have a dog named Biscuit", "HAS_PET", "a dog named Biscuit"),
+    Claim("I have a dog named Biscuit", "HAS_PET", "a dog"),
     Claim("My wife's name is Ingrid", "RELATIVE_NAMED", "Ingrid", "User's wife"),
     Claim("Ingrid is my sister", "RELATIVE_NAMED", "Ingrid", "User's sister"),
     Claim("My brother lives in Tromsø", "LIVES_IN", "Tromsø", "User's brother"),
@@ -253,7 +253,6 @@ NOTHING: tuple[str, ...] = (
     "预算是45",
     "预算很紧张",
     "我们看了一部电影，叫《海上钢琴师》",
-    "我住院了",
     "我不在乎了",
     "我不在群里了",
     "我离开家了",

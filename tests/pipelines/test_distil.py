@@ -13,10 +13,11 @@ from jiyi.assembly import load_constructions, load_times, load_vocabulary
 from jiyi.domain.belief import Observation
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Category, Message, Mode, Role, Source
-from jiyi.domain.relations import COMPANY, USER
+from jiyi.domain.relations import COMPANY, USER, subject_name
 from jiyi.pipelines.distil import Distiller
 from jiyi.text.segmentation import Segmenter
 from tests.pipelines.distil_sentences import CLAIMS, NOTHING, SMALL_TALK, Claim
+from tests.pipelines.reach_sentences import REACH
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone(timedelta(hours=8)))
 FOLD = Segmenter().fold
@@ -37,6 +38,13 @@ def only(text: str) -> Observation:
     return observation
 
 
+def named(observation: Observation) -> str:
+    """The subject as it is told; the user and the company under their own marks."""
+    assert observation.triple is not None
+    subject = observation.triple.subject
+    return subject if subject in (USER, COMPANY) else subject_name(subject, observation.language)
+
+
 def declare(text: str, category: Category | None = None, importance: int | None = None) -> list[Observation]:
     return DISTILLER.declare(text, at=AT, session="s1", category=category, importance=importance)
 
@@ -47,7 +55,7 @@ def declare(text: str, category: Category | None = None, importance: int | None 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.text)
 def test_states(claim: Claim) -> None:
     found = [
-        (o.triple.subject, o.triple.relation, o.triple.object, o.mode, o.negated)
+        (named(o), o.triple.relation, o.triple.object, o.mode, o.negated)
         for o in distil(claim.text)
         if o.triple is not None
     ]
@@ -74,6 +82,20 @@ def test_the_golden_set_is_broad() -> None:
     assert len(zh) >= 60
     assert len(CLAIMS) - len(zh) >= 60
     assert len({c.relation for c in CLAIMS}) >= 55
+
+
+@pytest.mark.parametrize(
+    ("relation", "text"), [(name, text) for name, *texts in REACH for text in texts], ids=lambda value: value
+)
+def test_reaches(relation: str, text: str) -> None:
+    assert relation in {o.triple.relation for o in distil(text) if o.triple is not None}
+
+
+def test_every_relation_is_stated_in_both_languages() -> None:
+    reached = {name for name, _, _ in REACH}
+    zh, en = ({c.relation for c in CLAIMS if c.chinese is chinese} | reached for chinese in (True, False))
+    assert {r.name for r in load_vocabulary()} == zh & en
+    assert len(load_vocabulary()) >= 137
 
 
 # ---------------------------------------------------------------------------------- evidence
@@ -200,8 +222,7 @@ def test_a_supplied_subject_lowers_confidence(text: str, start: float) -> None:
 )
 def test_hearsay_is_an_inference(text: str, subject: str) -> None:
     observation = only(text)
-    assert observation.triple is not None
-    assert observation.triple.subject == subject
+    assert named(observation) == subject
     assert (observation.source, observation.start) == (Source.INFERRED, 0.70)
 
 

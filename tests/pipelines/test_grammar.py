@@ -100,9 +100,9 @@ def _vocabulary_data() -> dict[str, Any]:
     [
         ({"zh": ["{subject}{verb}"]}, "{object}"),
         ({"zh": ["{subject}{verb}{object}{object}"]}, "{object} once"),
-        ({"zh": ["{subject}喜欢{object}"]}, "needs one {name} or {verb}"),
-        ({"zh": ["{name}{verb}{object}"]}, "needs one {name} or {verb}"),
-        ({"zh": ["{subject}{verb}{object}"], "relation": "LIKES"}, "needs one {name} or {verb}"),
+        ({"zh": ["{subject}喜欢{object}"]}, "needs one {name}, {verb} or {deed}"),
+        ({"zh": ["{name}{verb}{object}"]}, "needs one {name}, {verb} or {deed}"),
+        ({"zh": ["{subject}{verb}{object}"], "relation": "LIKES"}, "needs one {name}, {verb} or {deed}"),
         ({"zh": ["{subject}{often_said}{verb}{object}"]}, "often_said"),
         ({"zh": ["{subject}{verb}{object:colour}"]}, "colour"),
         ({"zh": ["{subject}{verb}[了{object}"]}, "brackets"),

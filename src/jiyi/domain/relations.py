@@ -20,6 +20,20 @@ SUBJECT_NAMES: Mapping[Language, Mapping[str, str]] = {
     Language.ZH: {USER: "用户", COMPANY: "贵司"},
     Language.EN: {USER: "User", COMPANY: "User's company"},
 }
+_RELATIVES: Mapping[Language, str] = {Language.ZH: "用户的{}", Language.EN: "User's {}"}
+
+
+def relative_of_user(zh: str, en: str) -> str:
+    """Somebody known by what they are to the user, in both languages: 我老婆 and my wife are one subject (SPEC C10)."""
+    return f"{USER}/{zh}/{en}"
+
+
+def subject_name(subject: str, language: Language) -> str:
+    """A subject as it is told: @user → 用户, @user/妻子/wife → User's wife; a name stays."""
+    if subject.startswith(f"{USER}/"):
+        zh, _, en = subject.removeprefix(f"{USER}/").partition("/")
+        return _RELATIVES[language].format(zh if language is Language.ZH else en)
+    return SUBJECT_NAMES[language].get(subject, subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +56,12 @@ class Relation:
     """One relation.
 
     `names` are the nouns that ask for or state it (数据库, database): they also find the fact by alias.
-    `verbs` are phrases that state it (喜欢, allergic to). `says` renders the memory text from
+    `verbs` are phrases that state it (喜欢, allergic to),
+    `deeds` those of what was done once (参观了, visited). `says` renders the memory text from
     `{subject}`, `{object}` and `{time}`; without it the line is "name: object". `single` relations hold one value
     at a time. `subject` is whose it is when the text does not say. `antonym` names a relation that cannot
-    hold for the same object; `inverse` the relation read from the object's side.
+    hold for the same object; `inverse` the relation read from the object's side. `of` is what its subjects are
+    (person, company, thing, event), `scenes` where it comes up, `weight` how much it tells there (0 to 1).
     """
 
     name: str
@@ -54,11 +70,15 @@ class Relation:
     subject: str
     names: Phrases = Phrases()
     verbs: Phrases = Phrases()
+    deeds: Phrases = Phrases()
     says: Mapping[Language, str] = field(default_factory=dict)
     importance: int = 3
     object_type: str = "text"
     inverse: str | None = None
     antonym: str | None = None
+    of: tuple[str, ...] = ("person",)
+    scenes: tuple[str, ...] = ("life",)
+    weight: float = 0.5
 
     def label(self, language: Language) -> str:
         """The relation's everyday name, for a line of the profile."""
@@ -109,6 +129,7 @@ def _relation(name: str, table: Any) -> Relation:
         raise SettingsError(f"relation {name}: expected a table [{name}]")
     unknown = set(table) - {
         "category", "single", "subject", "names", "verbs", "says", "importance", "object", "inverse", "antonym",
+        "of", "scenes", "weight", "deeds",
     }  # fmt: skip
     if unknown:
         raise SettingsError(f"relation {name}: unknown field {', '.join(sorted(unknown))}")
@@ -120,15 +141,19 @@ def _relation(name: str, table: Any) -> Relation:
             subject={"user": USER, "company": COMPANY}[table["subject"]],
             names=_phrases(table.get("names", {})),
             verbs=_phrases(table.get("verbs", {})),
+            deeds=_phrases(table.get("deeds", {})),
             says={Language(k): str(v) for k, v in table.get("says", {}).items()},
             importance=int(table.get("importance", 3)),
             object_type=str(table.get("object", "text")),
             inverse=table.get("inverse"),
             antonym=table.get("antonym"),
+            of=tuple(table.get("of", ("person",))),
+            scenes=tuple(table.get("scenes", ("life",))),
+            weight=float(table.get("weight", 0.5)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise SettingsError(f"relation {name}: missing or wrong value {error}") from error
-    if not (relation.names.all or relation.verbs.all):
+    if not (relation.names.all or relation.verbs.all or relation.deeds.all):
         raise SettingsError(f"relation {name}: needs names or verbs, in zh or en")
     if any("{object}" not in template for template in relation.says.values()):
         raise SettingsError(f"relation {name}: says needs {{object}}")
@@ -143,8 +168,7 @@ def render(
     relation: Relation, subject: str, value: str, language: Language, *, negated: bool = False, time: str = ""
 ) -> str:
     """The memory's text, in the language it was said in: 数据库：PostgreSQL · User likes tea. `time` is when it happens."""
-    names = SUBJECT_NAMES[language]
-    who = names.get(subject, subject)
+    who = subject_name(subject, language)
     template = relation.says.get(language)
     if template is not None:
         text = template.format(subject=who, object=value, time=time)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from jiyi.domain.memory import Memory
-from jiyi.domain.relations import SUBJECT_NAMES
+from jiyi.domain.memory import Language, Memory
+from jiyi.domain.relations import subject_name
 from jiyi.errors import NotFound
 from jiyi.evaluation.case_files import ALTERNATIVES, KINDS_TO_COME, Step
 from jiyi.pipelines.history import oldest_first
@@ -207,7 +207,7 @@ def _is_triple(memory: Memory, wanted: Sequence[str], match: Matcher) -> bool:
         return False
     subject, relation, value = wanted
     triple = memory.triple
-    subjects = {triple.subject, *(names.get(triple.subject, triple.subject) for names in SUBJECT_NAMES.values())}
+    subjects = {triple.subject, *(subject_name(triple.subject, language) for language in Language)}
     return (
         any(match.equals(s, subject) for s in subjects)
         and match.equals(triple.relation, relation)

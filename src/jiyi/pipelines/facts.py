@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from jiyi.domain.memory import Memory
 from jiyi.domain.relations import COMPANY, USER, Vocabulary
@@ -11,16 +12,23 @@ from jiyi.domain.scope import Scope
 from jiyi.ports import Unit
 
 FACTS_LIMIT = 24
+_NOBODY: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class FactFinder:
     """Finds relations by the names the vocabulary gives them, in either language.
 
-    Built once; `fold` must be the folding of the segmenter, so that 數據庫 finds what 数据库 names.
+    Built once; `fold` must be the folding of the segmenter, so that 數據庫 finds what 数据库 names. `kin` gives the words
+    of both languages for each relative that a fact may be about: 我老婆 and my wife ask for the same one.
     """
 
-    def __init__(self, vocabulary: Vocabulary, fold: Callable[[str], str]) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, fold: Callable[[str], str], kin: Mapping[str, Sequence[str]] = _NOBODY
+    ) -> None:
         self._fold = fold
+        self._kin = {fold(word).strip(): subject for subject, words in kin.items() for word in words}
+        relatives = sorted(self._kin, key=lambda word: (-len(word), word))
+        self._relatives = re.compile("|".join(map(_bounded, relatives))) if relatives else None
         self._relations: dict[str, set[str]] = {}
         for relation in vocabulary:
             for name in relation.names.all:
@@ -48,13 +56,14 @@ class FactFinder:
         if not asked:
             return []
         folded = self._fold(question)
+        relatives = self._relatives.findall(folded) if self._relatives else ()
+        named = {USER, COMPANY, *(self._kin[word] for word in relatives)}
         facts = unit.memories.of_relations(scope, asked, FACTS_LIMIT)
-        return [(m, asked[m.triple.relation]) for m in facts if m.triple and self._about(m.triple.subject, folded)]
-
-    def _about(self, subject: str, folded_question: str) -> bool:
-        if subject in (USER, COMPANY):
-            return True
-        return any(part in folded_question for part in _names(self._fold(subject)))
+        return [
+            (m, asked[m.triple.relation])
+            for m in facts
+            if m.triple and (m.triple.subject in named or self._fold(m.triple.subject) in folded)
+        ]
 
 
 def _bounded(name: str) -> str:
@@ -62,11 +71,3 @@ def _bounded(name: str) -> str:
     start = r"(?<![a-z0-9])" if name[0].isascii() and name[0].isalnum() else ""
     end = r"(?![a-z0-9])" if name[-1].isascii() and name[-1].isalnum() else ""
     return f"{start}{re.escape(name)}{end}"
-
-
-def _names(subject: str) -> Iterable[str]:
-    """用户的表弟 is asked for as 表弟 and User's wife as wife."""
-    yield subject
-    for mark in ("的", "'s "):
-        if mark in subject:
-            yield subject.rsplit(mark, 1)[1]

@@ -13,6 +13,7 @@ from datetime import datetime
 from unicodedata import category, normalize
 
 from jiyi.pipelines.distilling.grammar import TIME, Grammar, compiled
+from jiyi.text.time_reading import Lean
 from jiyi.text.times import TimeExpression, Times
 
 # Stands for each character of quoted text and code: it can be inside a value, but states nothing.
@@ -56,7 +57,7 @@ class View:
     """A text as the reader sees it: as written, as its shadow, and the shadow in lower case; all of one length.
 
     `timed` is the shadow with the dates that are known blotted out, so that a form sees where a date stands. `times` are
-    those, by where they begin; they were resolved against `at`.
+    those, by where they begin; they were resolved against `at`. `ahead` are those that are known only as what is to come.
     """
 
     text: str
@@ -65,8 +66,11 @@ class View:
     timed: str
     times: dict[int, TimeExpression]
     at: datetime
+    ahead: dict[int, TimeExpression] = field(default_factory=dict)
     # Objects by where they were cut from: several forms ask for the same one.
     trims: dict[tuple[int, int], Clause] = field(default_factory=dict, compare=False)
+    # Where the subject that opens a clause may end, and its class, by the clause: clauses are looked at several times.
+    openings: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict, compare=False)
 
 
 def view_of(text: str, at: datetime, times: Times, fold_character: Callable[[str], str]) -> View:
@@ -76,11 +80,17 @@ def view_of(text: str, at: datetime, times: Times, fold_character: Callable[[str
     lower = shadow.lower()
     if len(lower) != len(shadow):
         lower = "".join(c.lower() if len(c.lower()) == 1 else c for c in shadow)
-    known = {t.start: t for t in times.find(shadow, at) if t.when is not None and t.names_day}
+    found = times.find(shadow, at)
+    known = {t.start: t for t in found if t.when is not None and t.names_day}
+    ahead = {}
+    if any(t.when is None for t in found):
+        # A bare 周五 is the next one in what lies ahead, and no day elsewhere.
+        leaning = times.find(shadow, at, Lean.FUTURE)
+        ahead = {t.start: t for t in leaning if t.when is not None and t.names_day and t.start not in known}
     timed = shadow
-    for t in known.values():
+    for t in (*known.values(), *ahead.values()):
         timed = timed[: t.start] + TIME * (t.end - t.start) + timed[t.end :]
-    return View(text, shadow, lower, timed, known, at)
+    return View(text, shadow, lower, timed, known, at, ahead)
 
 
 def fold_character(character: str, fold: Callable[[str], str]) -> str:

@@ -10,6 +10,7 @@ from jiyi.domain.memory import Category, Language, Mode
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
 from jiyi.pipelines.distilling.clauses import Clause, View
 from jiyi.pipelines.distilling.grammar import LAST, Constructions, Form, Grammar, compiled
+from jiyi.pipelines.distilling.narrowing import Narrowing
 from jiyi.pipelines.distilling.objects import Objects
 from jiyi.pipelines.distilling.triggers import Occurrence, Triggers
 from jiyi.text.times import TimeExpression
@@ -44,10 +45,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A subject: its class (see SUBJECT_CLASSES; "implied", "topic") and, for others, the name it is filed under."""
+    """A subject: its class (see SUBJECT_CLASSES; "implied", "topic") and, for others, the name it is filed under.
+
+    `kin` is what a named one is to the user, where that was said (我表弟李明).
+    """
 
     kind: str
     name: str = ""
+    kin: str = ""
 
 
 @dataclass(slots=True)
@@ -56,8 +61,8 @@ class Talk:
 
     `subject` carries over inside a sentence, `parties` are the other people and companies named, `last` is what a
     correction without a name speaks of, `first` holds while the first clause stands alone, `alone` when the message is one
-    sentence. `occurrences` are those of the sentence, `stated` the relations that the sentence has stated so far; `span` is
-    the stretch in which 记错了 makes it a correction.
+    sentence. `occurrences` are those of the sentence and `forms` those that may fit in it, `stated` the relations that the
+    sentence has stated so far; `span` is the stretch in which 记错了 makes it a correction.
     """
 
     declared: bool = False
@@ -69,6 +74,7 @@ class Talk:
     first: bool = True
     alone: bool = False
     occurrences: Sequence[Occurrence] = ()
+    forms: Sequence[Form] = ()
     stated: set[str] = field(default_factory=set)
     span: tuple[int, int] = (0, 0)
 
@@ -86,17 +92,22 @@ class Fitter:
     vocabulary: Vocabulary
     triggers: Triggers
     objects: Objects
+    narrowing: Narrowing
+
+    def candidates(self, view: View, start: int, end: int, occurrences: Sequence[Occurrence]) -> list[Form]:
+        """The forms that may fit somewhere in a stretch of text, by what they need."""
+        kinds = {o.trigger.kind for o in occurrences}
+        return self.narrowing.forms(view.lower, start, end, kinds, timed=bool(view.times or view.ahead))
 
     def fit(self, view: View, clause: Clause, talk: Talk, *, across: bool = False) -> list[Found]:
         """The statements of the first form that explains the whole clause."""
-        lower = view.lower[clause.start : clause.end]
         occurrences = [o for o in talk.occurrences if o.start >= clause.start and o.end <= clause.end]
         kinds = {o.trigger.kind for o in occurrences} | {""}
         openings: list[_Candidate] | None = None
-        for form in self.grammar.forms:
-            if form.across is not across or form.trigger not in kinds or form.needs not in lower:
+        for form in talk.forms:
+            if form.across is not across or form.trigger not in kinds:
                 continue
-            if (form.timed and not view.times) or (form.follows and not form.follows & talk.stated):
+            if form.follows and not form.follows & talk.stated:
                 continue
             if form.subject and openings is None:
                 openings = self.openings(view, clause, talk)
@@ -109,11 +120,19 @@ class Fitter:
 
     def openings(self, view: View, clause: Clause, talk: Talk) -> list[_Candidate]:
         """Where the subject that opens a clause may end, and who it is; longest first."""
-        ends: dict[int, Who | None] = {}
+        found = view.openings.get((clause.start, clause.end))
+        if found is None:
+            found = view.openings[clause.start, clause.end] = self._opened(view, clause)
+        return [(end, self._identified(kind, view.shadow[clause.start : end], talk)) for end, kind in found]
+
+    def _opened(self, view: View, clause: Clause) -> list[tuple[int, str]]:
+        if not compiled(self.grammar.anybody).match(view.shadow, clause.start, clause.end):
+            return []
+        ends: dict[int, str] = {}
         for kind, source in self.grammar.subjects:
             match = compiled(source).match(view.shadow, clause.start, clause.end)
             if match and match.end() not in ends:
-                ends[match.end()] = self._identified(kind, match.group(), talk)
+                ends[match.end()] = kind
         return sorted(ends.items(), key=lambda item: -item[0])
 
     def correcting(self, view: View, talk: Talk) -> bool:
@@ -257,11 +276,12 @@ class Fitter:
             return Who("pronoun", next(iter(talk.parties))) if len(talk.parties) == 1 else None
         kin = compiled(self.grammar.kin).search(written) if kind in ("kin", "name") else None
         if kind == "kin":
-            word = kin.group().lower() if kin else ""
-            return Who("kin", self.grammar.kin_says.format(kin=self.grammar.kin_same.get(word, word))) if kin else None
-        if kind == "name":
+            return Who("kin", self.grammar.kin_of[kin.group().lower()]) if kin else None
+        if kind == "name" and kin and kin.end() < len(written):
             # 我表弟李明 is filed under his name.
-            return Who("name", written[kin.end() :].strip(" ,") if kin and kin.end() < len(written) else written)
+            return Who("name", written[kin.end() :].strip(" ,"), self.grammar.kin_of[kin.group().lower()])
+        if kind == "name":
+            return Who("name", written)
         return Who(kind)
 
     def filed(self, relation: Relation, who: Who, talk: Talk) -> str | None:
@@ -302,7 +322,7 @@ class Fitter:
         base = Found(
             "", "", clause.start, clause.end, self.language, relation=relation, subject=subject,
             mode=Mode.STATEMENT if talk.hearsay else form.mode, negated=form.mode is Mode.DENIAL,
-            implied=supplied, hearsay=talk.hearsay, time=_time(view, slots), expires=form.tense == "future",
+            implied=supplied, hearsay=talk.hearsay, time=_time(form, view, slots), expires=form.tense == "future",
         )  # fmt: skip
         found = []
         for span in spans:
@@ -311,7 +331,46 @@ class Fitter:
             found.append(replace(base, object=said, value=value, object_start=span.start))
         if old:
             found[0] = replace(found[0], replaces=self.objects.value(old, relation), replaces_text=old)
-        return found + self._also(form, found[0], who, talk) + self._from_party(form, found[0], talk)
+        second = self._second(form, view, found[0], who, talk, slots)
+        if second is None:
+            return []
+        more = self._also(form, found[0], who, talk) + self._from_party(form, found[0], talk)
+        return self._named(found[0], who) + found + second + more
+
+    def _named(self, found: Found, who: Who) -> list[Found]:
+        """我表弟李明住在杭州 tells the cousin's name as well, so that both lead to one entity."""
+        naming = self.vocabulary.get(self.constructions.naming)
+        if not who.kin or naming is None:
+            return []
+        value = self.objects.value(who.name, naming)
+        return [replace(found, relation=naming, subject=who.kin, object=who.name, value=value, mode=Mode.STATEMENT,
+                        negated=False, replaces="", replaces_text="", time=None, expires=False)]  # fmt: skip
+
+    def _second(
+        self, form: Form, view: View, found: Found, who: Who, talk: Talk, slots: Mapping[str, tuple[int, int]]
+    ) -> list[Found] | None:
+        """在远山软件做测试 tells the employer besides the job; None when the words will not do."""
+        relation = self.vocabulary.get(form.second)
+        if relation is None or "second" not in slots:
+            return []
+        spans = self.objects.find(view, *slots["second"], relation, form.types.get("second", ""))
+        if not spans:
+            return None
+        relation = self._routed(view, spans, relation)
+        subject = self._relative_in(found.object) if form.of_object else self.filed(relation, who, talk)
+        if subject is None:
+            return []
+        said = [(s, self.objects.said(view, s)) for s in spans]
+        return [
+            replace(found, relation=relation, subject=subject, object=o, value=self.objects.value(o, relation),
+                    replaces="", replaces_text="", object_start=s.start, time=None, expires=False)
+            for s, o in said
+        ]  # fmt: skip
+
+    def _relative_in(self, words: str) -> str | None:
+        """Whom an object like 一个弟弟 or "a black dog" brings in."""
+        found = compiled(self.grammar.kin).findall(words)
+        return self.grammar.kin_of[found[-1].lower()] if found else None
 
     def _also(self, form: Form, found: Found, who: Who, talk: Talk) -> list[Found]:
         """What the same words state besides: who deploys with Docker can use it."""
@@ -352,13 +411,16 @@ class Fitter:
         return relation
 
 
-def _time(view: View, slots: Mapping[str, tuple[int, int]]) -> TimeExpression | None:
-    return view.times.get(slots["time"][0]) if "time" in slots else None
+def _time(form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> TimeExpression | None:
+    if "time" not in slots:
+        return None
+    start = slots["time"][0]
+    return view.times.get(start) or (view.ahead.get(start) if form.tense == "future" else None)
 
 
 def _in_tense(form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> bool:
     """Whether the date lies where the form says: nobody did something tomorrow."""
-    time = _time(view, slots)
+    time = _time(form, view, slots)
     if time is None or time.when is None:
         return not form.timed or "time" not in slots
     return not form.tense or (time.when.start <= view.at if form.tense == "past" else time.when.end > view.at)

@@ -17,12 +17,15 @@ from typing import Any
 from unicodedata import normalize
 
 from jiyi.domain.memory import Language, Mode
+from jiyi.domain.relations import relative_of_user
 from jiyi.errors import SettingsError
 
 # A form takes its relation from what was named before it in the message (不对，是 30 万).
 LAST = "@last"
 SUBJECT_CLASSES = ("nobody", "user", "declared_user", "company", "we", "pronoun", "kin", "name")
 
+# More texts than these cost more to look for than they put aside.
+MOST_NEEDS = 80
 # Stands for each character of a date that is known.
 TIME = "\ue000"
 _BUILT_IN = {
@@ -38,7 +41,9 @@ _BUILT_IN = {
     "letters": r"[A-Za-z0-9-]*",
     "id": r"[A-Za-z0-9_./\\:~$@-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
 }
-_SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?", "time": f"{TIME}+"}
+_SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?", "second": r".+?", "time": f"{TIME}+"}
+# Up to three words that do not begin with who or which it is.
+_SHORT_NOUN = r"(?!(?:i|we|you|my|our|he|she|they|it|this|that|the|there)\b)[^\s,:]+(?: [^\s,:]+){0,2}?"
 _WORD = re.compile(r"[a-zA-Z]+")
 _TOKEN = re.compile(r"\{([a-z_0-9]+)(\*?)(?::([a-z_]+))?\}|([\[\]()|])|( +)|([^{}\[\]()| ]+)")
 
@@ -53,13 +58,14 @@ def compiled(source: str) -> re.Pattern[str]:
 class Form:
     """One wording: regexes for what stands before and after the relation's trigger (or for the whole clause).
 
-    `trigger` is "name", "verb", "be" or "" for a form that fixes its `relation`. A `subject` that opens the form "must"
-    or "may" be there; `before` goes on after it, and `bare` holds for a clause without one. `needs` is text that every
-    clause of the form contains. `who` are the classes of subject that it takes. `also` relations receive the same object.
+    `trigger` is "name", "verb", "be", "deed" or "" for a form that fixes its `relation`. A `subject` that opens the form "must"
+    or "may" be there; `before` goes on after it, and `bare` holds for a clause without one. Every clause of the form
+    contains one of the texts of `needs`. `who` are the classes of subject that it takes. `also` relations receive the same object.
     `route` sends an object of a known type to the relation for that type. `across` forms run over two clauses. `timed`
     forms hold a date, which must lie in the `tense` "past" or "future" where one is given; what lies in the future is
     over when its date is. `follows`: relations one of which the sentence must have stated before. `from_party` is the
-    relation of the object to the one company that was named.
+    relation of the object to the one company that was named. `second` is the relation of the slot of that name, told of the
+    form's subject, or with `of_object` of the relative or animal that the object names.
     """
 
     written: str
@@ -69,7 +75,7 @@ class Form:
     before: str
     bare: str
     after: str
-    needs: str
+    needs: tuple[str, ...]
     relation: str = ""
     types: Mapping[str, str] = field(default_factory=dict)
     only: frozenset[str] = frozenset()
@@ -82,6 +88,8 @@ class Form:
     tense: str = ""
     follows: frozenset[str] = frozenset()
     from_party: str = ""
+    second: str = ""
+    of_object: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +108,9 @@ class Grammar:
     forms: tuple[Form, ...]
     markers: tuple[Marker, ...]
     subjects: tuple[tuple[str, str], ...]
+    anybody: str
     kin: str
-    kin_says: str
-    kin_same: Mapping[str, str]
+    kin_of: Mapping[str, str]
     patterns: Mapping[str, str]
     joint: str
     rewrite: tuple[tuple[str, str], ...]
@@ -123,6 +131,8 @@ class Constructions:
     dated: frozenset[str]
     ahead: frozenset[str]
     beside: Mapping[str, str]
+    naming: str
+    kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
 
 
@@ -159,7 +169,8 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
     try:
         lists = {Language(code): data[code] for code in ("zh", "en")}
         types = {**data["types"], **data["members"]}
-        builders = {language: _Builder(language, table, types) for language, table in lists.items()}
+        kin = data["kin"]
+        builders = {language: _Builder(language, table, types, kin) for language, table in lists.items()}
         forms: dict[Language, list[Form]] = {language: [] for language in builders}
         markers: dict[Language, list[Marker]] = {language: [] for language in builders}
         for entry in data["construction"]:
@@ -182,6 +193,8 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             dated=frozenset(data["dated"]),
             ahead=frozenset(data["ahead"]),
             beside={kind: anyone.source(words, f"beside.{kind}") for kind, words in data["beside"].items()},
+            naming=str(data["naming"]),
+            kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -191,18 +204,30 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
 
 
 def _named(form: Form) -> Iterable[str]:
-    named = {*form.only, *form.also, *form.follows, form.relation, form.from_party}
+    named = {*form.only, *form.also, *form.follows, form.relation, form.from_party, form.second}
     return named - {"", LAST}
+
+
+def relative(words: Mapping[str, Sequence[str]]) -> str:
+    """The subject of a kind of relative, by the first of its words in each language."""
+    return relative_of_user(words["zh"][0], words["en"][0])
 
 
 class _Builder:
     """Turns written forms of one language into regexes."""
 
-    def __init__(self, language: Language, table: Mapping[str, Any], types: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        language: Language,
+        table: Mapping[str, Any],
+        types: Mapping[str, Sequence[str]],
+        kin: Mapping[str, Mapping[str, Sequence[str]]],
+    ) -> None:
         self.language = language
         self.table = table
         self.types = types
-        self.words: Mapping[str, Sequence[str]] = table["words"]
+        self.kin_of = {word.lower(): relative(words) for words in kin.values() for word in words[language]}
+        self.words: Mapping[str, Sequence[str]] = {**table["words"], "kin_word": list(self.kin_of)}
         self.space = r"\s*" if language is Language.ZH else r"\s+"
         # Who a subject is, is looked up afterwards: the same long lists inside every form would take long to compile.
         self.anybody = r"[^\s,:]{1,12}?" if language is Language.ZH else r"[^,:]{1,40}?"
@@ -210,18 +235,23 @@ class _Builder:
     def form(self, written: str, entry: Mapping[str, Any]) -> Form:
         unknown = set(entry) - {
             "zh", "en", "mode", "relation", "only", "who", "also", "route", "implied", "tense", "follows", "from_party",
+            "second", "of_object",
         }  # fmt: skip
         if unknown:
             raise SettingsError(f"construction {written!r}: unknown field {', '.join(sorted(unknown))}")
-        triggers = re.findall(r"\{(name|verb)\}", written)
+        triggers = re.findall(r"\{(name|verb|deed)\}", written)
         if len(triggers) > 1 or bool(triggers) == bool(entry.get("relation")):
-            raise SettingsError(f"construction {written!r}: needs one {{name}} or {{verb}}, or else a relation")
+            raise SettingsError(
+                f"construction {written!r}: needs one {{name}}, {{verb}} or {{deed}}, or else a relation"
+            )
         if written.count("{object") != 1 or written.count("{old") > 1:
             raise SettingsError(f"construction {written!r}: needs {{object}} once, and {{old}} at most once")
+        if written.count("{second") != bool(entry.get("second")):
+            raise SettingsError(f"construction {written!r}: {{second}} goes with the relation that it names")
         if entry.get("tense", "past") not in ("past", "future"):
             raise SettingsError(f"construction {written!r}: tense is past or future, not {entry['tense']!r}")
         # Checked once the object is found: a type spelled out inside every form would take long to compile.
-        types = dict(re.findall(r"\{(object|old|topic):([a-z_]+)\}", written))
+        types = dict(re.findall(r"\{(object|old|topic|second):([a-z_]+)\}", written))
         for missing in set(types.values()) - set(self.types):
             raise SettingsError(f"construction {written!r}: unknown type {missing!r}")
         trigger = triggers[0] if triggers else ""
@@ -235,7 +265,7 @@ class _Builder:
             before=_numbered(self.translate(link + rest, written)),
             bare=_numbered(self.translate(rest, written)),
             after=_numbered(self.translate(after, written)),
-            needs=_literal_of(written),
+            needs=self.needs(written),
             relation=str(entry.get("relation", "")),
             types=types,
             only=frozenset(entry.get("only", ())),
@@ -248,6 +278,8 @@ class _Builder:
             tense=str(entry.get("tense", "")),
             follows=frozenset(entry.get("follows", ())),
             from_party=str(entry.get("from_party", "")),
+            second=str(entry.get("second", "")),
+            of_object=bool(entry.get("of_object", False)),
         )
 
     def marker(self, entry: Mapping[str, Any]) -> Marker:
@@ -263,18 +295,19 @@ class _Builder:
             elif name in ("tail", "particle"):
                 source = rf"(?:\s*{source})+\s*$"
             patterns[name] = _numbered(source)
+        subjects = tuple(
+            (name, self.translate(written, f"{self.language}.subjects.{name}"))
+            for name in SUBJECT_CLASSES
+            for written in _joined(table["subjects"][name], name)
+        )
         return Grammar(
             forms=forms,
             markers=markers,
-            subjects=tuple(
-                (name, self.translate(written, f"{self.language}.subjects.{name}"))
-                for name in SUBJECT_CLASSES
-                for written in _joined(table["subjects"][name], name)
-            ),
+            subjects=subjects,
+            anybody="|".join(f"(?:{source})" for _, source in subjects),
             kin=self.source(("{kin_word}",), "kin_word"),
+            kin_of=self.kin_of,
             joint=self._joint(patterns["split"], patterns["no_split"], patterns["starters"]),
-            kin_says=str(table["kin_says"]),
-            kin_same={str(k): str(v) for k, v in table["kin_same"].items()},
             patterns=patterns,
             rewrite=tuple((self.source([k], "rewrite"), str(v)) for k, v in table["rewrite"].items()),
         )
@@ -298,6 +331,37 @@ class _Builder:
         parts = [rf"(?<![a-zA-Z])(?:{'|'.join(words)})(?![a-zA-Z])"] if len(words) > 1 else []
         parts += [self.translate(w, where, depth) for w in written if len(words) <= 1 or w not in words]
         return f"(?:{'|'.join(parts)})"
+
+    def needs(self, written: str, depth: int = 0) -> tuple[str, ...]:
+        """Texts one of which stands in whatever the form fits: the best of what it cannot do without; () when nothing is.
+
+        Most forms are put aside by this alone, so that a clause costs little however many forms there are.
+        """
+        best: tuple[str, ...] = ()
+        for piece in _pieces(written):
+            found: tuple[str, ...] = ()
+            if piece.startswith("("):
+                found = self._one_of(piece[1:-1].split("|") if "(" not in piece[1:] else (), depth)
+            elif piece.startswith("{") and not piece.endswith("*}"):
+                found = self._one_of(self._words_of(piece.strip("{}")), depth)
+            elif piece[0] not in "[{":
+                found = (normalize("NFKC", piece).lower(),)
+            if found and _telling(found) > _telling(best):
+                best = found
+        return best
+
+    def _one_of(self, choices: Sequence[str], depth: int) -> tuple[str, ...]:
+        if depth > 3 or not 0 < len(choices) <= MOST_NEEDS:
+            return ()
+        found = [self.needs(choice, depth + 1) for choice in choices]
+        needed = tuple(dict.fromkeys(n for f in found for n in f))
+        return needed if all(found) and len(needed) <= MOST_NEEDS else ()
+
+    def _words_of(self, slot: str) -> Sequence[str]:
+        name, _, kind = slot.partition(":")
+        if name in ("object", "old", "topic", "second"):
+            return self.types.get(kind, ())
+        return self.types.get(name) or self.words.get(name, ())
 
     def translate(self, written: str, where: str, depth: int = 0) -> str:
         """The regex of a written form."""
@@ -325,6 +389,8 @@ class _Builder:
         return "".join(out)
 
     def _slot(self, word: str, star: bool, kind: str | None, where: str, depth: int) -> str:
+        if word == "topic" and self.language is Language.EN:
+            return rf"(?P<topic>{_SHORT_NOUN})"
         if word in _SLOTS:
             return f"(?P<{word}>{_SLOTS[word]})"
         if word == "subject":
@@ -358,13 +424,22 @@ def _opening(before: str) -> tuple[str, str, str]:
     return "may", "", ""  # a bracket is missing: translating the form says so
 
 
-def _literal_of(written: str) -> str:
-    """The longest text that a form cannot do without: outside brackets and choices."""
-    bare = written
-    for _ in range(4):
-        bare = re.sub(r"\[[^\[\]]*\]|\([^()]*\)", "\0", bare)
-    pieces = re.split(r"\{[^{}]*\}|[\0 ,，]", bare)
-    return normalize("NFKC", max(pieces, key=len)).lower()
+def _pieces(written: str) -> list[str]:
+    """A form cut at its top level: choices, options and slots whole, and the words between them."""
+    pieces, start, depth = [], 0, 0
+    for at, character in enumerate(written):
+        if character in "[({" and (depth := depth + 1) == 1:
+            pieces += re.split(r"[ ,，]", written[start:at])
+            start = at
+        elif character in "])}" and (depth := depth - 1) == 0:
+            pieces.append(written[start : at + 1])
+            start = at + 1
+    return [p for p in pieces + re.split(r"[ ,，]", written[start:]) if p]
+
+
+def _telling(needs: tuple[str, ...]) -> float:
+    """How much is put aside by asking for these: longer texts are rarer, and few are."""
+    return min(map(len, needs)) - len(needs) / MOST_NEEDS if needs else -1.0
 
 
 def _joined(written: Sequence[str], name: str) -> Sequence[str]:

@@ -16,6 +16,7 @@ from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
 from jiyi.pipelines.distilling.clauses import Clause, Sentence, View, clauses, sentences, trimmed
 from jiyi.pipelines.distilling.fitting import Fitter, Found, Talk, Who
 from jiyi.pipelines.distilling.grammar import Constructions, Grammar, compiled
+from jiyi.pipelines.distilling.narrowing import Narrowing
 from jiyi.pipelines.distilling.objects import Objects
 from jiyi.pipelines.distilling.triggers import Triggers
 
@@ -41,6 +42,7 @@ class Reader:
                 vocabulary,
                 Triggers(vocabulary, language, constructions.only_find),
                 Objects(language, grammar, constructions, fold),
+                Narrowing(grammar.forms),
             )
             for language, grammar in constructions.grammars.items()
         }
@@ -213,6 +215,7 @@ class _Scan:
             return []
         talk.first = talk.first and len(parts) == 1
         talk.occurrences = self.fitter.triggers.find(self.view.lower, parts[0].start, parts[-1].end)
+        talk.forms = self.fitter.candidates(self.view, parts[0].start, parts[-1].end, talk.occurrences)
         talk.span = (talk.span[0], parts[-1].end)
         found: list[Found] = []
         skip = 0

@@ -18,7 +18,8 @@ _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "don't": "doesn't"}
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """One wording of one or more relations. `kind` is "name", "verb" or "be" (an English verb after am/is/are).
+    """One wording of one or more relations. `kind` is "name", "verb", "deed" (what was done once) or "be" (an English verb after
+    am/is/are).
 
     `third`: an English verb bent for he, she and names (lives in).
     """
@@ -50,7 +51,7 @@ class Triggers:
                     same.append(relation)
         self._by_head: dict[str, list[Trigger]] = {}
         for (kind, text, third), same in sorted(relations.items(), key=lambda item: (-len(item[0][1]), item[0])):
-            self._by_head.setdefault(text[:2], []).append(Trigger(text, kind, tuple(same), third))
+            self._by_head.setdefault(_head(text), []).append(Trigger(text, kind, tuple(same), third))
 
     def find(self, lower: str, start: int, end: int) -> list[Occurrence]:
         """The longest wording of each kind at every place of `lower[start:end]`; longer ones first, then from the left."""
@@ -58,10 +59,14 @@ class Triggers:
         heads = self._by_head
         for place in _STARTS.finditer(lower, start, end):
             at = place.start()
-            head = lower[at : at + 2]
+            head = lower[at : at + 4]
             kinds: set[str] = set()
-            # Wordings of one character stand under that character alone.
-            for trigger in (*heads.get(head, ()), *heads.get(head[:1], ())):
+            for trigger in (
+                *heads.get(head, ()),
+                *heads.get(head[:3], ()),
+                *heads.get(head[:2], ()),
+                *heads.get(head[:1], ()),
+            ):
                 stop = at + len(trigger.text)
                 if trigger.kind in kinds or stop > end or not lower.startswith(trigger.text, at):
                     continue
@@ -72,12 +77,19 @@ class Triggers:
         return found
 
 
+def _head(text: str) -> str:
+    """What a wording is looked up by; few share it."""
+    return text[:4] if text.isascii() else text[:2]
+
+
 def _wordings(relation: Relation, language: Language, only_find: frozenset[str]) -> Iterator[tuple[str, str, bool]]:
     # Chinese talk uses English nouns (我们的 DB 是 …); English talk has no Chinese ones.
     names = relation.names.all if language is Language.ZH else relation.names.en
     for name in names:
         if name not in only_find:
             yield from (("name", text, False) for text in _spaced(normalize("NFKC", name).lower()))
+    for deed in relation.deeds.of(language):
+        yield "deed", normalize("NFKC", deed).lower(), False
     for verb in relation.verbs.of(language):
         text = normalize("NFKC", verb).lower()
         if language is Language.ZH:
