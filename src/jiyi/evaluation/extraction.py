@@ -29,8 +29,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jiyi.domain.memory import IncomingMessage, Memory, Role
-from jiyi.domain.relations import USER, Vocabulary
+from jiyi.domain.memory import IncomingMessage, Language, Memory, Role
+from jiyi.domain.relations import USER, Vocabulary, subject_name
 from jiyi.errors import SettingsError
 from jiyi.evaluation.values import KINDS, Span, fold, held, same, within
 
@@ -198,7 +198,7 @@ class _People:
         """Whom a memory is about: the subject must consist of words for one person."""
         if subject == USER:
             return self.own
-        folded = fold(subject)
+        folded = fold(subject_name(subject, Language.ZH))
         lead = self._lead.match(folded)
         rest = folded[lead.end() :] if lead else folded
         words = [m.group() for m in self._word.finditer(rest)]

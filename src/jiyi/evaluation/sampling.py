@@ -28,7 +28,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from jiyi.domain.memory import IncomingMessage, Language, Memory, message_handle
-from jiyi.domain.relations import SUBJECT_NAMES, USER, Vocabulary, render
+from jiyi.domain.relations import USER, Vocabulary, render, subject_name
 from jiyi.errors import InputError
 from jiyi.evaluation.datasets import locomo
 from jiyi.evaluation.extraction import Chat
@@ -143,7 +143,7 @@ def _real(stored: Stored) -> Row:
 def _subject(memory: Memory) -> str:
     if memory.triple is None:
         return ""
-    return SUBJECT_NAMES[memory.language].get(memory.triple.subject, memory.triple.subject)
+    return subject_name(memory.triple.subject, memory.language)
 
 
 def _planted(
@@ -212,7 +212,7 @@ def _other_person(one: Stored, stored: Sequence[Stored], vocabulary: Vocabulary,
     if triple is None or relation is None:
         return None
     who = NEIGHBOUR[language] if triple.subject == USER else USER
-    shown = SUBJECT_NAMES[language].get(who, who)
+    shown = subject_name(who, language)
     return render(relation, who, triple.object, language, negated=triple.negated), shown
 
 
