@@ -92,6 +92,8 @@ REACH: tuple[tuple[str, str, str], ...] = (
     ("MET", "我认识了一个新朋友", "I met an old friend"),
     ("LOST_SOMEBODY", "我去年失去了我的爷爷", "I lost my grandmother last year"),
     ("RAISES", "我种了几棵番茄", "I grow tomatoes"),
+    ("CONSIDERS", "我在考虑换一套大点的房子", "I'm thinking about moving to the coast"),
+    ("BUSY_WITH", "我最近在筹备社区画展", "I'm organizing a street festival"),
     # events
     ("HAS_APPOINTMENT", "我明天有个面试", "I have a meeting with Bob on Tuesday"),
     ("DID", "我住院了", "I got engaged"),

@@ -34,6 +34,13 @@ _END = re.compile(
 _COMMA = re.compile(r"(?<!\d),|,(?!\s?\d)|\s+[-\u2013\u2014]+\s+|\u2014+|[()]|~+")
 _ITEM = r"(?!(?:i|we|my|our|it|he|she|they|but|so|which|because|and|though)\b)[\w'&-]+(?: [\w'&-]+){0,2}"
 _LIST_TAIL = re.compile(rf"\s*(?:{_ITEM},\s*)*(?:{_ITEM},?\s+)?(?:and|or|&)\s+{_ITEM}\s*$", re.I)
+# The comma of "a safe, inviting place" parts no clauses.
+_ADJECTIVE_BEFORE = re.compile(
+    r"\b(?:an?|such|very|so|nice|good|big|small|warm|long|old|new|cozy|quiet)(?: [a-z-]+)?$", re.I
+)
+_ADJECTIVE = re.compile(
+    r" ?(?:and )?[a-z-]*(?:ing|[^lt]y|ful|al|ous|ive|ble|ent|ant|ic|less|warm|dark|old|new|small|big|calm|safe|quiet) [a-z]+"
+)
 _APOSTROPHES = str.maketrans("’‘`´", "''''")
 
 
@@ -57,7 +64,8 @@ class View:
     """A text as the reader sees it: as written, as its shadow, and the shadow in lower case; all of one length.
 
     `timed` is the shadow with the dates that are known blotted out, so that a form sees where a date stands. `times` are
-    those, by where they begin; they were resolved against `at`. `ahead` are those that are known only as what is to come.
+    those, by where they begin; they were resolved against `at`. `ahead` and `behind` are those that are known only as what
+    is to come, or what was.
     """
 
     text: str
@@ -67,6 +75,7 @@ class View:
     times: dict[int, TimeExpression]
     at: datetime
     ahead: dict[int, TimeExpression] = field(default_factory=dict)
+    behind: dict[int, TimeExpression] = field(default_factory=dict)
     # Objects by where they were cut from: several forms ask for the same one.
     trims: dict[tuple[int, int], Clause] = field(default_factory=dict, compare=False)
     # Where the subject that opens a clause may end, and its class, by the clause: clauses are looked at several times.
@@ -82,15 +91,17 @@ def view_of(text: str, at: datetime, times: Times, fold_character: Callable[[str
         lower = "".join(c.lower() if len(c.lower()) == 1 else c for c in shadow)
     found = times.find(shadow, at)
     known = {t.start: t for t in found if t.when is not None and t.names_day}
-    ahead = {}
+    ahead: dict[int, TimeExpression] = {}
+    behind: dict[int, TimeExpression] = {}
     if any(t.when is None for t in found):
-        # A bare 周五 is the next one in what lies ahead, and no day elsewhere.
-        leaning = times.find(shadow, at, Lean.FUTURE)
-        ahead = {t.start: t for t in leaning if t.when is not None and t.names_day and t.start not in known}
+        # A bare 周五 is the next one in what lies ahead, the last one in what was done, and no day elsewhere.
+        for lean, leaning in ((Lean.FUTURE, ahead), (Lean.PAST, behind)):
+            dated = (t for t in times.find(shadow, at, lean) if t.when is not None and t.names_day)
+            leaning.update((t.start, t) for t in dated if t.start not in known)
     timed = shadow
     for t in (*known.values(), *ahead.values()):
         timed = timed[: t.start] + TIME * (t.end - t.start) + timed[t.end :]
-    return View(text, shadow, lower, timed, known, at, ahead)
+    return View(text, shadow, lower, timed, known, at, ahead, behind)
 
 
 def fold_character(character: str, fold: Callable[[str], str]) -> str:
@@ -120,6 +131,8 @@ def clauses(shadow: str, start: int, end: int, grammar: Grammar) -> list[Clause]
         short = end - match.end() <= LONGEST_LIST
         if short and match.group() == "," and _LIST_TAIL.match(shadow, match.end(), end):
             break
+        if match.group() == "," and between_adjectives(shadow, start, match.span(), end):
+            continue
         cuts.append(match.span())
     cuts += [m.span() for m in compiled(grammar.joint).finditer(shadow, start, end)]
     found, at = [], start
@@ -129,6 +142,13 @@ def clauses(shadow: str, start: int, end: int, grammar: Grammar) -> list[Clause]
             at = right
     found.append(Clause(at, end))
     return [c for c in (trimmed(shadow, c.start, c.end) for c in found) if 0 < c.end - c.start <= MAX_CLAUSE]
+
+
+def between_adjectives(shadow: str, start: int, comma: tuple[int, int], end: int) -> bool:
+    """Whether a comma stands between two words of one description: a safe, inviting place."""
+    if _ADJECTIVE.match(shadow, comma[1], end) is None:
+        return False
+    return _ADJECTIVE_BEFORE.search(shadow, max(start, comma[0] - 30), comma[0]) is not None
 
 
 _OUTSIDE = " \t\r\n,.:;!、~*#•·|-"

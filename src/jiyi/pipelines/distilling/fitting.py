@@ -101,6 +101,8 @@ class Fitter:
 
     def fit(self, view: View, clause: Clause, talk: Talk, *, across: bool = False) -> list[Found]:
         """The statements of the first form that explains the whole clause."""
+        if across and not any(form.across for form in talk.forms):
+            return []
         occurrences = [o for o in talk.occurrences if o.start >= clause.start and o.end <= clause.end]
         kinds = {o.trigger.kind for o in occurrences} | {""}
         openings: list[_Candidate] | None = None
@@ -415,7 +417,8 @@ def _time(form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> TimeE
     if "time" not in slots:
         return None
     start = slots["time"][0]
-    return view.times.get(start) or (view.ahead.get(start) if form.tense == "future" else None)
+    leaning = {"future": view.ahead, "past": view.behind}.get(form.tense, {})
+    return view.times.get(start) or leaning.get(start)
 
 
 def _in_tense(form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> bool:

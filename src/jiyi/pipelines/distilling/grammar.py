@@ -24,8 +24,10 @@ from jiyi.errors import SettingsError
 LAST = "@last"
 SUBJECT_CLASSES = ("nobody", "user", "declared_user", "company", "we", "pronoun", "kin", "name")
 
-# More texts than these cost more to look for than they put aside.
-MOST_NEEDS = 80
+# More texts than these are hardly ever absent.
+MOST_NEEDS = 600
+# How rare a digit is, beside words of so many letters; longer words are as rare as each other.
+DIGIT, LONG = 3, 6
 # Stands for each character of a date that is known.
 TIME = "\ue000"
 _BUILT_IN = {
@@ -41,9 +43,12 @@ _BUILT_IN = {
     "letters": r"[A-Za-z0-9-]*",
     "id": r"[A-Za-z0-9_./\\:~$@-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
 }
+_TRIGGERS = ("{name}", "{verb}", "{deed}")
 _SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?", "second": r".+?", "time": f"{TIME}+"}
 # Up to three words that do not begin with who or which it is.
 _SHORT_NOUN = r"(?!(?:i|we|you|my|our|he|she|they|it|this|that|the|there)\b)[^\s,:]+(?: [^\s,:]+){0,2}?"
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_DIGITS = (*"0123456789", *"零〇一二三四五六七八九十百千万两")
 _WORD = re.compile(r"[a-zA-Z]+")
 _TOKEN = re.compile(r"\{([a-z_0-9]+)(\*?)(?::([a-z_]+))?\}|([\[\]()|])|( +)|([^{}\[\]()| ]+)")
 
@@ -60,7 +65,7 @@ class Form:
 
     `trigger` is "name", "verb", "be", "deed" or "" for a form that fixes its `relation`. A `subject` that opens the form "must"
     or "may" be there; `before` goes on after it, and `bare` holds for a clause without one. Every clause of the form
-    contains one of the texts of `needs`. `who` are the classes of subject that it takes. `also` relations receive the same object.
+    contains a text of each group of `needs`. `who` are the classes of subject that it takes. `also` relations receive the same object.
     `route` sends an object of a known type to the relation for that type. `across` forms run over two clauses. `timed`
     forms hold a date, which must lie in the `tense` "past" or "future" where one is given; what lies in the future is
     over when its date is. `follows`: relations one of which the sentence must have stated before. `from_party` is the
@@ -75,7 +80,7 @@ class Form:
     before: str
     bare: str
     after: str
-    needs: tuple[str, ...]
+    needs: tuple[tuple[str, ...], ...]
     relation: str = ""
     types: Mapping[str, str] = field(default_factory=dict)
     only: frozenset[str] = frozenset()
@@ -103,7 +108,10 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Everything about one language. Patterns are regexes for the folded text, not compiled yet."""
+    """Everything about one language. Patterns are regexes for the folded text, not compiled yet.
+
+    `cues` are texts one of which stands wherever the pattern of that name matches; none when it may match anywhere.
+    """
 
     forms: tuple[Form, ...]
     markers: tuple[Marker, ...]
@@ -112,6 +120,7 @@ class Grammar:
     kin: str
     kin_of: Mapping[str, str]
     patterns: Mapping[str, str]
+    cues: Mapping[str, tuple[str, ...]]
     joint: str
     rewrite: tuple[tuple[str, str], ...]
 
@@ -129,9 +138,11 @@ class Constructions:
     introduces: frozenset[str]
     only_find: frozenset[str]
     dated: frozenset[str]
+    dated_words: Mapping[str, str]
     ahead: frozenset[str]
     beside: Mapping[str, str]
     naming: str
+    plain: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
 
@@ -191,9 +202,11 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             routes={kind: (str(route["away"]), str(route["to"])) for kind, route in data["routes"].items()},
             only_find=frozenset(data["only_find"]),
             dated=frozenset(data["dated"]),
+            dated_words={str(k): str(v) for k, v in data["dated_words"].items()},
             ahead=frozenset(data["ahead"]),
             beside={kind: anyone.source(words, f"beside.{kind}") for kind, words in data["beside"].items()},
             naming=str(data["naming"]),
+            plain=frozenset(data["plain"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)),
         )
@@ -309,6 +322,7 @@ class _Builder:
             kin_of=self.kin_of,
             joint=self._joint(patterns["split"], patterns["no_split"], patterns["starters"]),
             patterns=patterns,
+            cues={name: self._one_of(table[name], 0) for name in LISTS},
             rewrite=tuple((self.source([k], "rewrite"), str(v)) for k, v in table["rewrite"].items()),
         )
 
@@ -332,30 +346,37 @@ class _Builder:
         parts += [self.translate(w, where, depth) for w in written if len(words) <= 1 or w not in words]
         return f"(?:{'|'.join(parts)})"
 
-    def needs(self, written: str, depth: int = 0) -> tuple[str, ...]:
-        """Texts one of which stands in whatever the form fits: the best of what it cannot do without; () when nothing is.
+    def needs(self, written: str) -> tuple[tuple[str, ...], ...]:
+        """Groups of texts: a text of each stands in whatever the form fits. The two most telling ones.
 
         Most forms are put aside by this alone, so that a clause costs little however many forms there are.
         """
-        best: tuple[str, ...] = ()
+        return tuple(sorted(self._groups(written, 0), key=_telling, reverse=True)[:2])
+
+    def _groups(self, written: str, depth: int) -> list[tuple[str, ...]]:
+        groups: list[tuple[str, ...]] = []
         for piece in _pieces(written):
-            found: tuple[str, ...] = ()
             if piece.startswith("("):
-                found = self._one_of(piece[1:-1].split("|") if "(" not in piece[1:] else (), depth)
+                groups.append(self._one_of(_choices(piece[1:-1]), depth))
+            elif piece in _TRIGGERS:
+                continue
+            elif piece == "{number}":
+                groups.append(_DIGITS)
             elif piece.startswith("{") and not piece.endswith("*}"):
-                found = self._one_of(self._words_of(piece.strip("{}")), depth)
+                groups.append(self._one_of(self._words_of(piece.strip("{}")), depth))
             elif piece[0] not in "[{":
-                found = (normalize("NFKC", piece).lower(),)
-            if found and _telling(found) > _telling(best):
-                best = found
-        return best
+                groups.append((normalize("NFKC", piece).lower(),))
+        return [group for group in groups if group]
 
     def _one_of(self, choices: Sequence[str], depth: int) -> tuple[str, ...]:
+        """The texts one of which stands in every one of several wordings; () when there is none."""
         if depth > 3 or not 0 < len(choices) <= MOST_NEEDS:
             return ()
-        found = [self.needs(choice, depth + 1) for choice in choices]
-        needed = tuple(dict.fromkeys(n for f in found for n in f))
-        return needed if all(found) and len(needed) <= MOST_NEEDS else ()
+        if self.language is Language.EN:  # English sentences hold no Chinese wordings
+            choices = [c for c in choices if not _HAN.search(c)] or choices
+        groups = [max(self._groups(choice, depth + 1), key=_telling, default=()) for choice in choices]
+        needed = tuple(dict.fromkeys(text for group in groups for text in group))
+        return needed if all(groups) and len(needed) <= MOST_NEEDS else ()
 
     def _words_of(self, slot: str) -> Sequence[str]:
         name, _, kind = slot.partition(":")
@@ -437,9 +458,24 @@ def _pieces(written: str) -> list[str]:
     return [p for p in pieces + re.split(r"[ ,，]", written[start:]) if p]
 
 
+def _choices(written: str) -> list[str]:
+    """The sides of a choice, cut at its top level."""
+    sides, depth = [""], 0
+    for character in written:
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(character, 0)
+        if character == "|" and depth == 0:
+            sides.append("")
+        else:
+            sides[-1] += character
+    return sides
+
+
 def _telling(needs: tuple[str, ...]) -> float:
     """How much is put aside by asking for these: longer texts are rarer, and few are."""
-    return min(map(len, needs)) - len(needs) / MOST_NEEDS if needs else -1.0
+    if not needs:
+        return 0.0
+    rarity = sum(DIGIT if n in _DIGITS else min(len(n), LONG) for n in needs) / len(needs)
+    return rarity - len(needs) / MOST_NEEDS
 
 
 def _joined(written: Sequence[str], name: str) -> Sequence[str]:

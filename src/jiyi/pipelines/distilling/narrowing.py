@@ -18,16 +18,18 @@ class Narrowing:
 
     def __init__(self, forms: Sequence[Form]) -> None:
         self._forms = forms
-        self._always = _bits(i for i, form in enumerate(forms) if not form.needs)
         self._timed = _bits(i for i, form in enumerate(forms) if form.timed)
         self._kinds = {kind: _bits(i for i, f in enumerate(forms) if f.trigger == kind) for kind in _kinds(forms)}
-        needs: dict[str, int] = {}
+        # Of each of the two groups: the forms that have none, and those that each text is enough for.
+        self._always = tuple(_bits(i for i, form in enumerate(forms) if len(form.needs) <= group) for group in (0, 1))
+        needs: dict[str, list[int]] = {}
         for i, form in enumerate(forms):
-            for need in form.needs:
-                needs[need] = needs.get(need, 0) | 1 << i
-        self._heads: dict[str, list[tuple[str, int]]] = {}
-        for need, bits in needs.items():
-            self._heads.setdefault(need[:2], []).append((need, bits))
+            for group, texts in enumerate(form.needs):
+                for text in texts:
+                    needs.setdefault(text, [0, 0])[group] |= 1 << i
+        self._heads: dict[str, list[tuple[str, int, int]]] = {}
+        for text, (first, second) in needs.items():
+            self._heads.setdefault(text[:2], []).append((text, first, second))
 
     def forms(self, lower: str, start: int, end: int, kinds: Iterable[str], *, timed: bool) -> list[Form]:
         """The forms that may fit somewhere in `lower[start:end]`, in their order.
@@ -36,13 +38,15 @@ class Narrowing:
             kinds: the kinds of trigger found there; forms without one always count.
             timed: whether a date was found.
         """
-        found, heads = self._always, self._heads
+        (one, other), heads = self._always, self._heads
         for place in _STARTS.finditer(lower, start, end):
             at = place.start()
             head = lower[at : at + 2]
-            for need, bits in (*heads.get(head, ()), *heads.get(head[:1], ())):
+            for need, first, second in (*heads.get(head, ()), *heads.get(head[:1], ())):
                 if lower.startswith(need, at):
-                    found |= bits
+                    one |= first
+                    other |= second
+        found = one & other
         allowed = self._kinds.get("", 0)
         for kind in kinds:
             allowed |= self._kinds.get(kind, 0)

@@ -40,9 +40,15 @@ class Normalising:
     def dated(self, found: Found, at: datetime) -> str:
         """The object with the dates that its relative words mean: 年底（2026-12）前拿到驾照."""
         relation = found.relation
-        if relation is not None and relation.object_type not in self.constructions.dated:
+        if relation is not None and not self._is_dated(relation, found.object):
             return found.object
         return self.with_dates(found.object, at, found.language, self._lean(relation))
+
+    def _is_dated(self, relation: Relation, said: str) -> bool:
+        if relation.object_type in self.constructions.dated:
+            return True
+        words = self.constructions.dated_words.get(relation.object_type)
+        return words is not None and compiled(self.constructions.types[words]).fullmatch(said) is not None
 
     def with_dates(self, text: str, at: datetime, language: Language, lean: Lean | None = None) -> str:
         """A text with a date after each expression that needs one."""
@@ -76,7 +82,7 @@ class Normalising:
         if relation.object_type == AMOUNT and (quantity := self.amount(said)) is not None:
             unit = quantity.unit or _CURRENCY[language]
             return f"{plain(quantity.value)} {unit}".strip()
-        if relation.object_type in self.constructions.dated:
+        if self._is_dated(relation, said):
             dated = self.with_dates(said, at, language, self._lean(relation))
             return folded if dated == said else self.fold(dated).strip()
         return folded

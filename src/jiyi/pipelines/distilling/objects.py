@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jiyi.domain.memory import Language
 from jiyi.domain.relations import Relation
-from jiyi.pipelines.distilling.clauses import MASK, Clause, View, trimmed
+from jiyi.pipelines.distilling.clauses import MASK, Clause, View, between_adjectives, trimmed
 from jiyi.pipelines.distilling.grammar import Constructions, Grammar, compiled
 
 # Longer objects are not values but stories.
@@ -110,9 +110,9 @@ class Objects:
         start, end = span.start, span.end
         if not 0 < end - start <= LONGEST[self.language]:
             return False
-        if self._pattern("never").search(view.shadow, start, end) or self._pattern("reject").match(
-            view.shadow, start, end
-        ):
+        if self._pattern("never").search(view.shadow, start, end):
+            return False
+        if kind not in self.constructions.plain and self._pattern("reject").match(view.shadow, start, end):
             return False
         # A number without its unit says nothing; where a type asks for a number, the type checks it.
         if kind not in self.constructions.types and not _LETTER.search(view.text, start, end):
@@ -130,6 +130,8 @@ class Objects:
             return [span]
         items, at = [], span.start
         for match in _ITEMS[sign].finditer(view.shadow, span.start, span.end):
+            if between_adjectives(view.shadow, span.start, match.span(), span.end):
+                return [span]
             items.append(trimmed(view.shadow, at, match.start()))
             at = match.end()
         items.append(trimmed(view.shadow, at, span.end))

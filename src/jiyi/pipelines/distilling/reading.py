@@ -133,6 +133,8 @@ class _Scan:
 
     def _asked_to_keep(self, parts: list[Clause], end: int) -> list[Found] | None:
         """请记住… / …，记一下: what stands after or before the request; None when nothing is asked."""
+        if not any(self.may(name, parts[0].start, end) for name in ("kept", "kept_weak", "kept_after")):
+            return None
         for i, clause in enumerate(parts):
             begin = self.lead(clause)
             for strength in ("kept", "kept_weak"):
@@ -183,6 +185,8 @@ class _Scan:
 
     def _instruction(self, parts: list[Clause], start: int, end: int) -> list[Found] | None:
         """以后都用中文回答我: a standing rule; None when the sentence is not one."""
+        if not any(self.may(name, start, end) for name in ("instruction", "instruction_alone")):
+            return None
         for clause in parts[:2]:
             begin = self.lead(clause)
             if self.match("instruction", begin.start, end) is None and not self._ordered_alone(begin.start, end):
@@ -217,6 +221,8 @@ class _Scan:
         talk.occurrences = self.fitter.triggers.find(self.view.lower, parts[0].start, parts[-1].end)
         talk.forms = self.fitter.candidates(self.view, parts[0].start, parts[-1].end, talk.occurrences)
         talk.span = (talk.span[0], parts[-1].end)
+        requested = self.may("request", parts[0].start, parts[-1].end)
+        reported = self.may("hearsay", parts[0].start, parts[-1].end)
         found: list[Found] = []
         skip = 0
         for i, clause in enumerate(parts):
@@ -224,9 +230,10 @@ class _Scan:
                 skip -= 1
                 continue
             begin = self.lead(clause)
-            if self.match("request", begin.start, begin.end):
+            if requested and self.match("request", begin.start, begin.end):
                 break
-            read, skip = self._read(self._hearsay(begin), parts[i + 1] if i + 1 < len(parts) else None)
+            said = self._hearsay(begin) if reported else begin
+            read, skip = self._read(said, parts[i + 1] if i + 1 < len(parts) else None)
             if read and self._taken_back(clause):
                 read, skip = [], 0
             read = [self._meant(f, parts) for f in read]
@@ -313,7 +320,8 @@ class _Scan:
             return [], 0
         if following is not None:
             both = Clause(clause.start, following.end)
-            if read := self.fitter.fit(self.view, both, self.talk, across=True):
+            across = not self._is_time(clause)  # Last week, we went to …
+            if read := self.fitter.fit(self.view, both, self.talk, across=across):
                 return read, 1
         read = self.fitter.fit(self.view, clause, self.talk)
         if len(read) == 1 and following is not None and self._continues(read[0], following):
@@ -323,6 +331,11 @@ class _Scan:
             value = self.fitter.objects.value(said, relation)
             return [replace(read[0], object=said, value=value, end=following.end)], 1
         return read, 0
+
+    def _is_time(self, clause: Clause) -> bool:
+        """Whether a clause is a date and nothing else."""
+        dated = self.view.times.get(clause.start) or self.view.behind.get(clause.start)
+        return dated is not None and dated.end == clause.end
 
     def _continues(self, found: Found, following: Clause) -> bool:
         """在 .env 里，KEY 是 DB_URL tells one place in two clauses."""
@@ -339,6 +352,11 @@ class _Scan:
         if match is None or match.end() >= clause.end:
             return clause
         return trimmed(self.view.shadow, match.end(), clause.end)
+
+    def may(self, name: str, start: int, end: int) -> bool:
+        """Whether the pattern of a name may match there: cheap, and never False where it does."""
+        cues = self.grammar.cues[name]
+        return not cues or any(cue in self.view.lower[start:end] for cue in cues)
 
     def search(self, name: str, start: int, end: int) -> bool:
         return compiled(self.grammar.patterns[name]).search(self.view.shadow, start, end) is not None
