@@ -225,6 +225,9 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("My sister Julia lives in Bergen", "RELATIVE_NAMED", "Julia", "User's sister"),
     Claim("My son loves dinosaurs but hates broccoli", "DISLIKES", "broccoli", "User's son"),
     Claim("I like hiking and hate running", "LIKES", "hiking"),
+    Claim("作为一名护士，我经常值夜班", "WORKS_AS", "护士"),
+    Claim("As a nurse, I often work nights", "WORKS_AS", "a nurse"),
+    Claim("I've always loved horses", "LIKES", "horses"),
     # how much, and since when
     Claim("我不太能吃辣", "EATS_LITTLE", "辣"),
     Claim("I don't eat much sugar", "EATS_LITTLE", "sugar"),
@@ -316,7 +319,6 @@ NOTHING: tuple[str, ...] = (
     "I'm thinking about it",
     "I'm thinking about where to go",
     "I watched a great movie",
-    "I've got a tournament next month",
     "I'm looking for something new",
     "I want to see their happy faces",
     "Who am I?",
