@@ -62,6 +62,7 @@ class AsyncScopedMemory(_Twin):
     versions, evidence = _awaited(ScopedMemory.versions), _awaited(ScopedMemory.evidence)
     confidence, correct = _awaited(ScopedMemory.confidence), _awaited(ScopedMemory.correct)
     questions, answer = _awaited(ScopedMemory.questions), _awaited(ScopedMemory.answer)
+    feedback = _awaited(ScopedMemory.feedback)
     forget, undo, lag = _awaited(ScopedMemory.forget), _awaited(ScopedMemory.undo), _awaited(ScopedMemory.lag)
     ledger, end = _awaited(ScopedMemory.ledger), _awaited(ScopedMemory.end)
     export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jiyi.domain.confidence import confidence
+from jiyi.domain.feedback import Feedback, heeded
 from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Source, Status, parse_id
-from jiyi.domain.plans import Actor, LedgerEntry, Plan, Verb
+from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.profile import Profile, render_profile
 from jiyi.domain.questions import Question
 from jiyi.domain.scope import Scope, check_name
@@ -19,7 +20,15 @@ from jiyi.domain.tokens import estimate_tokens
 from jiyi.engine import Engine
 from jiyi.errors import InputError, NotFound, PlanRefused, TooLarge
 from jiyi.pipelines.archive import Summary, read_archive
-from jiyi.pipelines.arguments import read_as_of, read_category, read_kinds, read_language, read_source, read_status
+from jiyi.pipelines.arguments import (
+    read_as_of,
+    read_category,
+    read_feedback,
+    read_kinds,
+    read_language,
+    read_source,
+    read_status,
+)
 from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.correcting import read_correction
@@ -332,6 +341,29 @@ class ScopedMemory:
 
         def work(unit: Unit) -> Receipt:
             plan = self._parts.answering.plan(unit, self._scope, question, text, occasion, self._zone)
+            return self._parts.gateway.apply(unit, self._scope, plan)
+
+        return self._store.write(work)
+
+    def feedback(self, memory: str, verdict: Feedback | str) -> Receipt:
+        """Say of a memory that came up whether that was good (SPEC R8).
+
+        Args:
+            verdict: "helpful" raises its importance by one, "irrelevant" lowers it, "wrong" lowers it and asks the user
+                whether it is so (`questions`). However often feedback is given, it moves a memory by one at the most.
+
+        Raises:
+            NotFound: no such memory. PlanRefused: it is no longer believed. InputError: no such verdict.
+        """
+        said, now = read_feedback(verdict), self._clock()
+
+        def work(unit: Unit) -> Receipt:
+            found = self._memory(unit, memory)
+            if found.status not in (Status.LIVE, Status.HELD):
+                raise PlanRefused(f"{found.id} is no longer believed, so there is nothing to say of it")
+            after = heeded(found, said)
+            changes = () if after == found else (Change(found, after),)
+            plan = Plan(Verb.FEEDBACK, self._actor, now, f"{found.id} was {said}, the user says", changes)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
         return self._store.write(work)

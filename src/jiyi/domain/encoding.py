@@ -135,6 +135,8 @@ def memory_fields(memory: Memory) -> dict[str, Any]:
         "kept": memory.kept,
         "language": memory.language.value,
         "unasked": memory.unasked or None,
+        "doubted": memory.doubted or None,
+        "nudge": memory.nudge or None,
     }
     return {name: value for name, value in fields.items() if value is not None and value != []}
 
@@ -177,6 +179,8 @@ def memory_from_fields(fields: Fields) -> Memory:
         kept=fields["kept"],
         language=LANGUAGES[fields["language"]],
         unasked=fields.get("unasked", False),
+        doubted=fields.get("doubted", False),
+        nudge=fields.get("nudge", 0),
     )
 
 

@@ -151,7 +151,8 @@ class Memory:
     `source`, `start` and the time since `affirmed_at` (SPEC B1). `valid_from`/`valid_to` say when
     it was true (a live memory with a `valid_to` is over by itself then), `learnt_at`/`retired_at` when we believed it (SPEC B6). `changed_at` is the last
     time the user said outright that things changed *to* this value (SPEC B3). `unasked`: the user was asked about it
-    and did not want to decide, so it is not asked again (SPEC B9).
+    and did not want to decide, so it is not asked again (SPEC B9). `doubted`: it stands, but the user is to be asked about
+    it. `nudge` is by how much feedback has raised (1) or lowered (-1) its importance (SPEC R8).
     """
 
     seq: int
@@ -176,6 +177,8 @@ class Memory:
     kept: bool = False
     language: Language = Language.ZH
     unasked: bool = False
+    doubted: bool = False
+    nudge: int = 0
 
     @property
     def id(self) -> str:
@@ -192,8 +195,9 @@ class Memory:
 
     @property
     def unsettled(self) -> bool:
-        """Whether the user could settle something about it: what waits, was only inferred, or was verified once (SPEC B9)."""
-        uncertain = self.source in (Source.INFERRED, Source.VERIFIED)
+        """Whether the user could settle something about it: what waits, was only inferred, was verified once, or is
+        doubted (SPEC B9)."""
+        uncertain = self.doubted or self.source in (Source.INFERRED, Source.VERIFIED)
         return self.status is Status.HELD or (self.status is Status.LIVE and uncertain)
 
 

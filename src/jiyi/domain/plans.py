@@ -53,6 +53,8 @@ class Verb(StrEnum):
     DISTIL = "distil"
     CORRECT = "correct"
     ANSWER = "answer"
+    FEEDBACK = "feedback"
+    PROFILE = "profile"
     FORGET = "forget"
     UNDO = "undo"
 

@@ -22,6 +22,7 @@ from jiyi.errors import InputError, SettingsError
 class Topic(StrEnum):
     CONFLICT = "conflict"  # two things were said that cannot both hold
     HEARSAY = "hearsay"  # it was only inferred, or somebody else said it
+    DOUBT = "doubt"  # it was said to be wrong, not by what else it would be
     EXPIRED = "expired"  # a third party verified it, longer ago than that is good for
 
 
@@ -49,12 +50,14 @@ WORDS = {
     Language.ZH: {
         Topic.CONFLICT: "记录不一致：{options}。现在哪一个对？",
         Topic.HEARSAY: "听说“{text}”（{date}），是这样吗？",
+        Topic.DOUBT: "“{text}”（{date}）可能有误，现在是这样吗？",
         Topic.EXPIRED: "“{text}”（{date} 核实过）现在还是这样吗？",
         "option": "“{text}”（{date}，{id}）", "and": "；",
     },
     Language.EN: {
         Topic.CONFLICT: "These disagree: {options}. Which one holds now?",
         Topic.HEARSAY: "“{text}” is hearsay of {date}. Is it so?",
+        Topic.DOUBT: "“{text}” ({date}) may be wrong. Is it so?",
         Topic.EXPIRED: "“{text}” was verified on {date}. Is it still so?",
         "option": "“{text}” ({date}, {id})", "and": "; ",
     },
@@ -99,6 +102,8 @@ def worth_asking(memory: Memory) -> bool:
 
 
 def _doubt(memory: Memory, now: datetime, policy: ConfidencePolicy) -> Topic | None:
+    if memory.doubted:
+        return Topic.DOUBT
     if memory.source is Source.INFERRED:
         return Topic.HEARSAY
     good_for = policy.curves[Source.VERIFIED].good_for

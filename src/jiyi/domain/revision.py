@@ -10,7 +10,7 @@ from jiyi.domain.belief import Observation, Settlement, Verdict, ended, statemen
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Evidence, Memory, Mode, Source, Status
 from jiyi.domain.plans import Change
-from jiyi.domain.settling import ArbitrationPolicy, Claim, Spell, stand
+from jiyi.domain.settling import RANK, ArbitrationPolicy, Claim, Spell, stand
 
 MIN_IMPORTANCE = 1
 
@@ -63,7 +63,7 @@ def _begun(
 ) -> Memory:
     """A memory for a spell that had none: the observation's, one split off a longer one, or its named old value's."""
     if spell.claim != mine and alike is not None:
-        return replace(alike, seq=seq, learnt_at=now, unasked=False)
+        return replace(alike, seq=seq, learnt_at=now, unasked=False, doubted=False)
     memory = Memory(
         seq=seq,
         text=observation.text,
@@ -95,6 +95,9 @@ def _restated(memory: Memory, observation: Observation) -> Memory:
         importance=max(memory.importance, observation.importance),
         kept=memory.kept or observation.kept,
         keywords=tuple(dict.fromkeys(memory.keywords + observation.keywords)),
+        # Who says it again has answered the doubt; a weaker word, or one that was said before, has not.
+        doubted=memory.doubted
+        and (RANK[observation.source] < RANK[memory.source] or observation.at < memory.affirmed_at),
     )
 
 
@@ -125,6 +128,7 @@ def _placed(
         successor=None if live else successor,
         evidence=_evidence(spell),
         unasked=memory.unasked and spell.status is memory.status,
+        doubted=memory.doubted and spell.status is memory.status,
     )
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from jiyi.domain.bitemporal import AsOf
+from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Language, Source, Status
 from jiyi.errors import InputError
 from jiyi.pipelines.observe import instant
@@ -42,6 +43,10 @@ def read_category(value: Category | str) -> Category:
 
 def read_status(value: Status | str) -> Status:
     return _member(Status, value, "status")
+
+
+def read_feedback(value: Feedback | str) -> Feedback:
+    return _member(Feedback, value, "feedback")
 
 
 def read_source(value: Source | str) -> Source:

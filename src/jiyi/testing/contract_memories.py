@@ -102,7 +102,7 @@ class MemoriesContract(Contract):
                 if one.after is not None:
                     expected[one.seq] = one.after
         found = [m for _, m in sorted(expected.items())]
-        rests = {e.message for m in found for e in m.evidence}
+        rests = {e.message for m in found for e in m.evidence if e.message}  # 0 is no message
         with store.read() as unit:
             assert unit.memories.listing(scope, status=None) == found
             assert unit.memories.believed(scope, {m.key for m in found}, {m.value for m in found}) == found

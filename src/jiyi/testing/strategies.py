@@ -174,6 +174,8 @@ def memories(draw: st.DrawFn, seqs: st.SearchStrategy[int] | None = None) -> Mem
         keywords=tuple(draw(st.lists(texts(), max_size=2, unique=True))),
         kept=draw(st.booleans()),
         unasked=draw(st.booleans()),
+        doubted=draw(st.booleans()),
+        nudge=draw(st.integers(-1, 1)),
         language=draw(st.sampled_from(Language)),
     )
 

@@ -40,11 +40,12 @@ from jiyi.stores.sqlite.access import (
 
 COLUMNS = (
     "key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at, "
-    "changed_at, successor, kept, unasked, language, fact, value, subject, relation, object, negated, keywords, text"
+    "changed_at, successor, kept, unasked, language, fact, value, subject, relation, object, negated, keywords, text, "
+    "doubted, nudge"
 )
 _STORED = f"owner, {COLUMNS}"
 _UPSERT = (
-    f"INSERT INTO memory ({_STORED}) VALUES ({marks(25)}) ON CONFLICT (key) DO UPDATE SET "
+    f"INSERT INTO memory ({_STORED}) VALUES ({marks(27)}) ON CONFLICT (key) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 )  # fmt: skip
 
@@ -136,7 +137,7 @@ class SqliteMemories(Memories):
             return []
         sql = (
             f"SELECT {COLUMNS} FROM memory WHERE owner = ? AND"
-            " (status = 'held' OR (status = 'live' AND source IN ('inferred', 'verified'))) ORDER BY key"
+            " (status = 'held' OR (status = 'live' AND (source IN ('inferred', 'verified') OR doubted = 1))) ORDER BY key"
         )
         return self._read(sql, (owner,))
 
@@ -281,6 +282,8 @@ def _row(key: int, memory: Memory) -> Row:
         None if triple is None else triple.negated,
         to_json(memory.keywords),
         memory.text,
+        memory.doubted,
+        memory.nudge,
     )
 
 
@@ -289,6 +292,7 @@ def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
     (
         key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at,
         changed_at, successor, kept, unasked, language, fact, value, subject, relation, object_, negated, keywords, text,
+        doubted, nudge,
     ) = row  # fmt: skip
     return Memory(
         seq=seq_of(key),
@@ -313,6 +317,8 @@ def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
         kept=bool(kept),
         language=LANGUAGES[language],
         unasked=bool(unasked),
+        doubted=bool(doubted),
+        nudge=nudge,
     )
 
 

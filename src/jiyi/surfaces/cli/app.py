@@ -146,6 +146,7 @@ GROUPS: dict[str, dict[str, Action]] = {
     },
     "Change": {
         "correct": writing.correct,
+        "feedback": writing.feedback,
         "forget": writing.forget,
         "undo": writing.undo,
         "answer": writing.answer,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Message, Source, message_handle
 from jiyi.domain.plans import LedgerEntry
 from jiyi.errors import ConflictingMessage, InputError, TooLarge
@@ -172,6 +173,22 @@ def answer(
         receipt = me.answer(question, text)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"answered {question}"))
+
+
+def feedback(
+    call: Call,
+    memory: Memory,
+    verdict: Annotated[Feedback, typer.Argument(metavar="VERDICT", help="helpful, wrong or irrelevant.")],
+) -> None:
+    """Say whether a memory that came up was helpful, wrong or irrelevant: it counts a little more, or less.
+
+    What is wrong is asked about (`jiyi questions`); `jiyi correct` says what is right instead.
+    """
+    with call.layer() as layer:
+        me = call.of(layer)
+        receipt = me.feedback(memory, verdict)
+        call.work(layer)
+        call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"noted that it was {verdict}"))
 
 
 def forget(
