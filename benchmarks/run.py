@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, storage, text
+from benchmarks import gateway, judging, storage, text
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
@@ -18,6 +18,7 @@ TARGETS = {
     "messages-1m": (storage.main, ["--entries", "1000000", "--kind", "message"]),
     "gateway": (gateway.main, ["--entries", "100000"]),
     "text": (text.main, []),
+    "judging": (judging.main, []),
 }
 REPORTS = Path("reports")
 

@@ -14,7 +14,10 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
-LIVES = [("我住在无锡。", "我住在常州。", "无锡", "常州", "我现在住在哪里"), ("I live in Leeds.", "I live in Bath.", "leeds", "bath", "where do I live")]
+LIVES = [
+    ("我住在无锡。", "我住在常州。", "无锡", "常州", "我现在住在哪里"),
+    ("I live in Leeds.", "I live in Bath.", "leeds", "bath", "where do I live"),
+]
 
 
 @pytest.fixture(params=["reference", "sqlite"])
@@ -142,7 +145,10 @@ def test_what_is_no_answer_changes_nothing(layer: MemoryLayer, clock: Clock) -> 
 
 @pytest.mark.parametrize(
     ("hearsay", "value", "yes", "no"),
-    [("张三说他负责华东区。", "华东区", "是的", "不对"), ("Ann said she is in charge of the East Region.", "East Region", "yes", "no")],
+    [
+        ("张三说他负责华东区。", "华东区", "是的", "不对"),
+        ("Ann said she is in charge of the East Region.", "East Region", "yes", "no"),
+    ],
 )
 def test_hearsay_is_asked_about(layer: MemoryLayer, clock: Clock, hearsay: str, value: str, yes: str, no: str) -> None:
     me = say(layer, clock, hearsay, "s1")

@@ -7,7 +7,8 @@ observation never depends on what happened to arrive before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -141,15 +142,15 @@ def weigh(
     confidence, policy = confidence or ConfidencePolicy(), policy or ArbitrationPolicy()
     group = sorted(_of_the_same(observation, believed, relation), key=lambda m: m.seq)
     said = statements_of_observation(observation)
-    before = [s for m in group for s in statements_of(m)]
-    told = set(before)
-    if told.issuperset(said):
-        same = next(m.seq for m in group if said[0] in statements_of(m))
+    told = {m.seq: statements_of(m) for m in group}
+    before = {s for statements in told.values() for s in statements}
+    if before.issuperset(said):
+        same = next(seq for seq, statements in told.items() if said[0] in statements)
         return Settlement(
             Judgement(Verdict.CORROBORATE, "known-already", (f"{memory_id(same)} rests on it",), same=same), known=True
         )
-    spells = settle([*told.union(said)], relation, confidence, policy)
-    pairs = _match(spells, group)
+    spells = settle([*before.union(said)], relation, confidence, policy)
+    pairs = _match(spells, told, group)
     here, memory = next(p for p in pairs if p[0].claim == said[0].claim and said[0].evidence in p[0].said)
     judgement = _verdict(observation, here, memory, pairs, believed)
     if judgement.verdict is Verdict.REFUSE:
@@ -236,17 +237,20 @@ def _of_the_same(observation: Observation, believed: Sequence[Memory], relation:
     ]  # fmt: skip
 
 
-def _match(spells: Sequence[Spell], group: Sequence[Memory]) -> Pairs:
+def _match(spells: Sequence[Spell], told: Mapping[int, Sequence[Statement]], group: Sequence[Memory]) -> Pairs:
     """Which memory tells of which spell: the one that shares most of what was said."""
-    left = list(group)
-    told = {m.seq: {s.evidence for s in statements_of(m)} for m in group}
+    memories = {m.seq: m for m in group}
+    tellers: dict[Statement, list[int]] = {}
+    for seq, statements in told.items():
+        for statement in statements:
+            tellers.setdefault(statement, []).append(seq)
     pairs: list[tuple[Spell, Memory | None]] = []
     for spell in spells:
-        alike = [m for m in left if claim_of(m) == spell.claim and not told[m.seq].isdisjoint(spell.said)]
-        best = max(alike, key=lambda m: (len(told[m.seq].intersection(spell.said)), -m.seq), default=None)
-        if best is not None:
-            left.remove(best)
-        pairs.append((spell, best))
+        shared = Counter(
+            seq for e in spell.said for seq in tellers.get(Statement(spell.claim, e), ()) if seq in memories
+        )
+        best = max(shared, key=lambda seq: (shared[seq], -seq), default=None)
+        pairs.append((spell, None if best is None else memories.pop(best)))
     return tuple(pairs)
 
 

@@ -84,6 +84,8 @@ class Spell:
 
     `since` is when it began, `over` when it ended, `by` what ended it. `demoted`: it was believed until an arbitration
     went against it (SPEC B4). `refused`: the user had rejected it before. `rule` and `reasons` tell of its last turn.
+    `best`, `inferred_in` and `outright_at` are kept while statements are added, so that a long history is gone through
+    once: the best word of it, the sessions that inferred it, and when it was said outright.
     """
 
     claim: Claim
@@ -96,10 +98,23 @@ class Spell:
     refused: bool = False
     rule: str = "new"
     reasons: tuple[str, ...] = ()
+    best: int = -1
+    inferred_in: set[str] = field(default_factory=set)
+    outright_at: set[datetime] = field(default_factory=set)
+
+    def add(self, said: Evidence) -> None:
+        """Count one more statement in; they come in order of time."""
+        self.said.append(said)
+        if said.source is Source.INFERRED:
+            self.inferred_in.add(said.session)
+        if said.mode in OUTRIGHT:
+            self.outright_at.add(said.at)
+        if said.mode not in ENDING or self.best < 0:
+            self.best = max(self.best, RANK[said.source])
 
     @property
     def last(self) -> datetime:
-        return max(e.at for e in self.said)
+        return self.said[-1].at
 
     @property
     def until(self) -> datetime | None:
@@ -171,6 +186,10 @@ class _Fold:
         self._contradicts, self._single = contradicts, single
         self._confidence, self._policy = confidence, policy
         self.spells: list[Spell] = []
+        # A claim has at most one spell that is live and one that is held; and the latest of any kind.
+        self._live: dict[Claim, Spell] = {}
+        self._held: dict[Claim, Spell] = {}
+        self._latest: dict[Claim, Spell] = {}
         self._rejected: dict[Claim, int] = {}
         self._said_in: dict[tuple[Claim, str], set[datetime]] = {}
 
@@ -181,7 +200,7 @@ class _Fold:
             return
         if said.own and RANK[said.source] >= DECLARED:
             self._said_in.setdefault((claim, said.session), set()).add(said.at)
-        live = self._at(claim, Status.LIVE)
+        live = self._live.get(claim)
         if live is not None:
             self._affirm(live, said)
         elif self._rejected.get(claim, -1) > RANK[said.source]:
@@ -192,7 +211,7 @@ class _Fold:
     # ------------------------------------------------------------------ a claim that is not live
 
     def _meet(self, claim: Claim, said: Evidence) -> None:
-        rivals = [s for s in self.spells if s.status is Status.LIVE and self._contradicts(claim, s.claim)]
+        rivals = [s for s in self._live.values() if self._contradicts(claim, s.claim)]
         if not rivals:
             self._believe(claim, said, [], "new", ())
             return
@@ -242,12 +261,9 @@ class _Fold:
     def _believe(
         self, claim: Claim, said: Evidence, rivals: Sequence[Spell], rule: str, reasons: tuple[str, ...]
     ) -> None:
-        held = self._at(claim, Status.HELD)
-        spell = held or Spell(claim, said.at)
-        if held is None:
-            self.spells.append(spell)
-        spell.said.append(said)
-        spell.status, spell.over, spell.by, spell.demoted = Status.LIVE, None, None, False
+        spell = self._held.get(claim) or self._begin(claim, said)
+        spell.add(said)
+        self._move(spell, Status.LIVE)
         spell.rule, spell.reasons = rule, reasons
         self._rejected.pop(claim, None)
         for rival in rivals:
@@ -261,21 +277,46 @@ class _Fold:
         if rivals:
             self._release()
 
+    def _begin(self, claim: Claim, said: Evidence) -> Spell:
+        spell = Spell(claim, said.at)
+        self.spells.append(spell)
+        self._latest[claim] = spell
+        return spell
+
+    def _move(
+        self,
+        spell: Spell,
+        status: Status,
+        over: datetime | None = None,
+        by: Spell | None = None,
+        *,
+        demoted: bool = False,
+    ) -> None:
+        for place in (self._live, self._held):
+            if place.get(spell.claim) is spell:
+                del place[spell.claim]
+        spell.status, spell.over, spell.by, spell.demoted = status, over, by, demoted
+        if status is Status.LIVE:
+            self._live[spell.claim] = spell
+        elif status is Status.HELD:
+            self._held[spell.claim] = spell
+
     def _affirm(self, spell: Spell, said: Evidence) -> None:
-        spell.said.append(said)
+        spell.add(said)
         self._close_waiting(spell, said)
 
     def _hold(self, claim: Claim, said: Evidence, rule: str, reasons: tuple[str, ...]) -> None:
-        spell = self._at(claim, Status.HELD)
+        spell = self._held.get(claim)
         if spell is None:
-            spell = Spell(claim, said.at, Status.HELD)
-            self.spells.append(spell)
-        spell.said.append(said)
+            spell = self._begin(claim, said)
+            self._move(spell, Status.HELD)
+        spell.add(said)
         spell.rule, spell.reasons = rule, reasons
 
     def _refuse(self, claim: Claim, said: Evidence) -> None:
         """SPEC B8: what the user rejected is not learnt again on a weaker word."""
-        spell = Spell(claim, said.at, Status.RETRACTED, [said], over=said.at, refused=True, rule="rejected-before")
+        spell = Spell(claim, said.at, Status.RETRACTED, over=said.at, refused=True, rule="rejected-before")
+        spell.add(said)
         spell.reasons = (f"the user rejected it, and {said.source} does not outweigh that",)
         self.spells.append(spell)
 
@@ -283,72 +324,55 @@ class _Fold:
         wrong = said.mode is Mode.CORRECTION
         if wrong:
             self._rejected[rival.claim] = RANK[said.source]
-        rival.status = Status.RETRACTED if wrong else Status.ENDED
         # A claim that waited and is right now was right since it was first made.
-        rival.over, rival.by = max(said.at if wrong else by.since, rival.since), by
+        over = max(said.at if wrong else by.since, rival.since)
+        self._move(rival, Status.RETRACTED if wrong else Status.ENDED, over, by)
 
     def _demote(self, rival: Spell, by: Spell) -> None:
         """SPEC B4: the old one drops to inferred, to be verified. It is no longer current, and not given up."""
-        rival.status, rival.demoted = Status.HELD, True
-        rival.over, rival.by = max(by.since, rival.since), by
+        self._move(rival, Status.HELD, max(by.since, rival.since), by, demoted=True)
 
     def _end_named(self, claim: Claim, said: Evidence) -> None:
         wrong = said.mode is Mode.WRONG
-        by = next((s for s in self.spells if s.status is Status.LIVE and said.at in _outright(s)), None)
-        spell = next((s for s in reversed(self.spells) if s.claim == claim and not s.refused), None)
+        by = next((s for s in self._live.values() if said.at in s.outright_at), None)
+        spell = self._latest.get(claim)
         standing = spell is not None and spell.status in (Status.LIVE, Status.HELD)
-        if spell is not None and standing and (self._rank(spell) > RANK[said.source] or said.at in _outright(spell)):
+        if spell is not None and standing and (self._rank(spell) > RANK[said.source] or said.at in spell.outright_at):
             # A weaker word, or there and back in one breath: it says something, and ends nothing.
-            spell.said.append(said)
+            spell.add(said)
             return
         if wrong:
             self._rejected[claim] = RANK[said.source]
         if spell is None or (not standing and not self._single and spell.over is not None and spell.over < said.at):
             # 从 MySQL 换成 … tells of MySQL too, even when we had never heard of it.
-            spell = Spell(claim, said.at, over=said.at, rule="named-as-old")
-            self.spells.append(spell)
-            standing = True
-        spell.said.append(said)
+            spell, standing = self._begin(claim, said), True
+            spell.rule = "named-as-old"
+        spell.add(said)
         if standing:
-            spell.status = Status.RETRACTED if wrong else Status.ENDED
-            spell.over, spell.by, spell.demoted = max(said.at, spell.since), by, False
+            self._move(spell, Status.RETRACTED if wrong else Status.ENDED, max(said.at, spell.since), by)
             self._release()
 
     # ------------------------------------------------------------------ what waits
 
     def _close_waiting(self, spell: Spell, said: Evidence) -> None:
         """Who says again what stands, or says outright what is so, has settled what was said against it before."""
-        for waiting in self.spells:
-            if (
-                waiting.status is not Status.HELD
-                or waiting is spell
-                or not self._contradicts(waiting.claim, spell.claim)
-            ):
-                continue
+        for waiting in [s for s in self._held.values() if self._contradicts(s.claim, spell.claim)]:
             settled = said.own and waiting.last < said.at and self._rank(waiting) <= RANK[said.source]
             if settled and not (waiting.demoted and waiting.by is spell and not _anew(spell, said)):
-                waiting.status = Status.ENDED if waiting.demoted else Status.RETRACTED
-                waiting.over, waiting.by = waiting.over or max(said.at, waiting.since), spell
+                status = Status.ENDED if waiting.demoted else Status.RETRACTED
+                self._move(waiting, status, waiting.over or max(said.at, waiting.since), spell)
 
     def _release(self) -> None:
         """What waited only because of something that is over now is believed: the best word first, then the latest."""
-        waiting = [s for s in self.spells if s.status is Status.HELD]
-        for spell in sorted(waiting, key=lambda s: (self._rank(s), s.last, s.claim.value), reverse=True):
-            if not any(s.status is Status.LIVE and self._contradicts(spell.claim, s.claim) for s in self.spells):
-                spell.status, spell.over, spell.by, spell.demoted = Status.LIVE, None, None, False
+        for spell in sorted(self._held.values(), key=lambda s: (self._rank(s), s.last, s.claim.value), reverse=True):
+            if not any(self._contradicts(spell.claim, s.claim) for s in self._live.values()):
+                self._move(spell, Status.LIVE)
                 spell.rule = "nothing-against-it"
 
-    # ------------------------------------------------------------------ looking
-
-    def _at(self, claim: Claim, status: Status) -> Spell | None:
-        return next((s for s in self.spells if s.claim == claim and s.status is status), None)
-
     def _rank(self, spell: Spell) -> int:
-        return RANK[stand(spell.said, self._confidence, self._policy).source]
-
-
-def _outright(spell: Spell) -> set[datetime]:
-    return {e.at for e in spell.said if e.mode in OUTRIGHT}
+        if spell.best < DECLARED and len(spell.inferred_in) >= self._policy.confirmations:
+            return DECLARED
+        return spell.best
 
 
 def _anew(spell: Spell, said: Evidence) -> bool:

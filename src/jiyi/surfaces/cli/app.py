@@ -173,4 +173,5 @@ evaluation = typer.Typer(help="Measure what memory does, on labelled cases and o
 evaluation.command("cases")(with_common(measuring.cases))
 evaluation.command("extract")(with_common(measuring.extract))
 evaluation.command("sample")(with_common(measuring.sample))
+evaluation.command("calibration")(with_common(measuring.calibration))
 app.add_typer(evaluation, name="eval", rich_help_panel="Operate")

@@ -10,6 +10,7 @@ import typer
 
 from jiyi.assembly import load_vocabulary
 from jiyi.errors import InputError
+from jiyi.evaluation.calibration import calibrate, document, lines
 from jiyi.evaluation.extract_report import SETS, Wanted, measure, read_data
 from jiyi.evaluation.harness import OWN_CASES, run_folder
 from jiyi.evaluation.sampling import (
@@ -153,3 +154,14 @@ def _sheet(rows: list[Row], out: Path) -> dict[str, Any]:
 def _judged(files: list[Path], key: Path) -> Verdicts:
     truth = read_key(key)
     return judge({path.name: read_labels(path, truth) for path in files}, truth)
+
+
+def calibration(
+    call: Call,
+    people: Annotated[int, typer.Option(min=1, metavar="N", help="Simulated people.")] = 400,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same table.")] = 1,
+) -> None:
+    """Compare confidence with truth on simulated people whose facts change: one reliability table a source."""
+    settings = call.settings
+    results = calibrate(people, seed, settings.confidence, settings.arbitration)
+    call.out.show(document(results, people, seed), lines(results, people, seed))
