@@ -178,16 +178,26 @@ def steps() -> dict[str, Callable[[str], object]]:
     """What is done to a text, by name."""
     parts, segmenter = assemble(Settings(worker=False)), load_segmenter()
 
+    def said(text: str) -> Message:
+        return Message(1, "a", "s", Role.USER, text, AT)
+
     def distil(text: str) -> object:
-        return parts.distiller.distil(Message(1, "a", "s", Role.USER, text, AT), zone=UTC)
+        return parts.distiller.distil(said(text), zone=UTC)
+
+    def guarded(text: str) -> object:
+        message = said(text)
+        found = parts.distiller.distil(message, zone=UTC, cleaned=parts.guard.read(message).cleaned)
+        return found and parts.guard.admit(found, [message], ())
 
     return {
         "fold": segmenter.fold,
         "index terms": segmenter.index_terms,
         "query terms": segmenter.query_terms,
         "redact": lambda text: parts.redaction.text(text),
+        "clean": lambda text: parts.guard.read(said(text)),
         "distil by rules": distil,
-        WHOLE: lambda text: distil(parts.redaction.text(clean_text(text))),
+        "clean, distil by rules, screen what was found": guarded,
+        WHOLE: lambda text: guarded(parts.redaction.text(clean_text(text))),
     }
 
 

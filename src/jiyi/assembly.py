@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.gateway import Gateway
+from jiyi.pipelines.guarding import EchoRules, Guard, parse_echo
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.judging import Judging
 from jiyi.pipelines.model_distil import ModelDistiller
@@ -36,8 +37,10 @@ from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.ports import ChatModel, Keys, Store
-from jiyi.settings import Settings, read_settings, zone
+from jiyi.settings import GuardPolicy, Settings, read_settings, zone
 from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
+from jiyi.text.cleaning import Cleaner, CleaningRules, parse_cleaning
+from jiyi.text.poisoning import PoisoningRules, Screen, parse_poisoning
 from jiyi.text.redaction import Redactor
 from jiyi.text.redaction_rules import RedactionRules, parse_redaction
 from jiyi.text.segmentation import Segmenter, StopWords, parse_dictionary
@@ -143,9 +146,10 @@ def assemble(
     )
     judging = Judging(vocabulary, settings.confidence, settings.arbitration)
     answers = parse_answers(_read_toml(_shipped("answers.toml"), "answers.toml"), segmenter.fold)
-    model = (
-        None if chat is None else _model_distiller(chat, settings, segmenter, distiller, judging, gateway, redaction)
-    )
+    guard = _guard(segmenter, settings.guard)
+    model = None
+    if chat is not None:
+        model = _model_distiller(chat, settings, segmenter, distiller, judging, gateway, redaction, guard)
     return Parts(
         settings=settings,
         dictionary=dictionary,
@@ -158,6 +162,7 @@ def assemble(
         recall=recall,
         context=Context(recall, settings.context, settings.profile, settings.working, settings.confidence, vocabulary),
         redaction=redaction,
+        guard=guard,
         model=model,
     )
 
@@ -190,6 +195,7 @@ def _model_distiller(
     judging: Judging,
     gateway: Gateway,
     redaction: Redaction,
+    guard: Guard,
 ) -> ModelDistiller:
     vocabulary = distiller.vocabulary
     support = Support(load_wordings(), segmenter, distiller.times, distiller.character, settings.support)
@@ -200,6 +206,7 @@ def _model_distiller(
         judging=judging,
         gateway=gateway,
         redaction=redaction,
+        guard=guard,
         policy=settings.model,
         memory_chars=settings.limits.memory_chars,
     )
@@ -364,6 +371,20 @@ def load_schema() -> Mapping[str, Any]:
     """The published JSON schema of a model's answer."""
     schema: Mapping[str, Any] = json.loads(_shipped("memories.schema.json", PROMPTS))
     return schema
+
+
+@cache
+def load_guard_rules() -> tuple[CleaningRules, PoisoningRules, EchoRules]:
+    """The shipped wordings of what is kept out of memory."""
+    cleaning, poisoning, echo = (
+        _read_toml(_shipped(f"{name}.toml"), f"{name}.toml") for name in ("cleaning", "poisoning", "echo")
+    )
+    return parse_cleaning(cleaning), parse_poisoning(poisoning), parse_echo(echo)
+
+
+def _guard(segmenter: Segmenter, policy: GuardPolicy) -> Guard:
+    cleaning, poisoning, echo = load_guard_rules()
+    return Guard(Cleaner(cleaning), Screen(poisoning, lru_cache(maxsize=8192)(segmenter.fold)), echo, policy)
 
 
 def read_dictionary(file: str) -> tuple[str, ...]:

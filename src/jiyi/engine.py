@@ -13,6 +13,7 @@ from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway
+from jiyi.pipelines.guarding import Guard
 from jiyi.pipelines.indexing import Indexing, index_messages
 from jiyi.pipelines.judging import Judging
 from jiyi.pipelines.model_distil import ModelDistiller
@@ -40,6 +41,7 @@ class Parts:
     recall: Recall
     context: Context
     redaction: Redaction
+    guard: Guard
     model: ModelDistiller | None = None
 
 
@@ -98,7 +100,16 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
     def distil(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
         distil_messages(
-            unit, job.scope, first, last, now, parts.distiller, parts.judging, parts.gateway, parts.redaction
+            unit,
+            job.scope,
+            first,
+            last,
+            now,
+            parts.distiller,
+            parts.judging,
+            parts.gateway,
+            parts.redaction,
+            parts.guard,
         )
 
     def segment(unit: Unit, job: Job, now: datetime) -> None:

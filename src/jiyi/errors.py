@@ -4,6 +4,7 @@
     ├── InputError (also ValueError)   the caller's data is not acceptable; nothing was stored
     │   ├── InstantWithoutZone         a date-time without a time zone
     │   ├── TooLarge                   text, batch or query above a documented limit
+    │   ├── InstructsAgent             a text to be remembered tries to instruct the agent
     │   ├── ConflictingMessage         a known message id came back with another text
     │   └── UnreadableFile             an import file is broken; names file, line and reason
     ├── NotFound (also LookupError)    an id that this scope does not hold
@@ -57,6 +58,17 @@ class TooLarge(InputError):
         )
         self.size = size
         self.limit = limit
+
+
+class InstructsAgent(InputError):
+    """A text that was to be remembered tries to instruct the agent (SPEC C12)."""
+
+    def __init__(self, words: str, kind: str) -> None:
+        super().__init__(
+            f"{words!r} reads as an attempt to instruct the agent ({kind}): it can be kept as a quotation, so leave the "
+            "category out or use general; or say what you want without these words"
+        )
+        self.kind = kind
 
 
 class ConflictingMessage(InputError):

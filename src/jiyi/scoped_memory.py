@@ -99,24 +99,29 @@ class ScopedMemory:
 
         Raises:
             InputError: empty text, or a category, source or importance that does not exist. TooLarge: above the limit.
+            InstructsAgent: the text tries to instruct the agent, and a category was asked for; without one it is kept as a
+                quotation, and the receipt says so (SPEC C12).
         """
         text = self._statement(text)
         kind = None if category is None else read_category(category)
         if importance is not None and importance not in range(1, 6):
             raise InputError(f"importance = {importance}: use 1 (trifle) to 5 (vital)")
         now = self._clock()
+        declared = self._parts.guard.declared(text, kind)
         observations = self._parts.distiller.declare(
-            text,
+            declared.text,
             at=now.astimezone(self._zone),
             session=session,
             category=kind,
             importance=importance,
             source=read_source(source),
+            verbatim=declared.cites,
         )
         occasion = Occasion(Verb.REMEMBER, self._actor, now, "asked to remember")
 
         def work(unit: Unit) -> Receipt:
             plan = self._parts.judging.all(unit, self._scope, observations, occasion)
+            plan = replace(plan, judgements=(*plan.judgements, *declared.refusals))
             return self._parts.gateway.apply(unit, self._scope, plan)
 
         return self._store.write(work)
@@ -304,6 +309,7 @@ class ScopedMemory:
 
         Raises:
             NotFound: no such memory. PlanRefused: it is no longer believed. InputError: empty text.
+            InstructsAgent: the text tries to instruct the agent (SPEC C12).
         """
         text = self._statement(text)
         now = self._clock()
@@ -312,8 +318,9 @@ class ScopedMemory:
             wrong = self._memory(unit, memory)
             if wrong.status is not Status.LIVE:
                 raise PlanRefused(f"{wrong.id} is no longer believed: correct the memory that replaced it")
+            said = self._parts.guard.declared(text, wrong.category).text
             at = now.astimezone(self._zone)
-            observation = read_correction(text, wrong, at, self._parts.distiller, self._parts.vocabulary)
+            observation = read_correction(said, wrong, at, self._parts.distiller, self._parts.vocabulary)
             occasion = Occasion(Verb.CORRECT, self._actor, now, f"{wrong.id} corrected by the user")
             plan = self._parts.judging.correction(unit, self._scope, wrong, observation, occasion)
             return self._parts.gateway.apply(unit, self._scope, plan)
@@ -334,9 +341,11 @@ class ScopedMemory:
                 the right value in words; in Chinese or English.
 
         Raises:
-            NotFound: no open question of that id. InputError: the text does not answer it.
+            NotFound: no open question of that id. InputError: the text does not answer it. InstructsAgent: it tries to
+                instruct the agent (SPEC C12).
         """
         text, now = self._statement(text), self._clock()
+        self._parts.guard.declared(text, Category.PROFILE)
         occasion = Occasion(Verb.ANSWER, self._actor, now, f"{question} answered by the user")
 
         def work(unit: Unit) -> Receipt:

@@ -64,6 +64,20 @@ class WorkingPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardPolicy:
+    """What keeps echo and attempts to instruct out of memory (SPEC C4, C12)."""
+
+    # Turns before a message that may be echoed in it.
+    turns: int = 12
+    # A sentence of so many letters that one of these turns holds as well is a copy; a Chinese character counts as two.
+    echo_letters: int = 28
+    # The user's own turns over which an attempt may be split.
+    split_turns: int = 2
+    # A longer message is a document: nothing of it is the user's own talk.
+    max_chars: int = 20_000
+
+
+@dataclass(frozen=True, slots=True)
 class JobPolicy:
     lease: timedelta = timedelta(minutes=5)
     attempts: int = 5
@@ -164,6 +178,7 @@ class Settings:
     support: SupportPolicy = field(default_factory=SupportPolicy)
     access: AccessPolicy = field(default_factory=AccessPolicy)
     redaction: RedactionPolicy = field(default_factory=RedactionPolicy)
+    guard: GuardPolicy = field(default_factory=GuardPolicy)
 
     def __post_init__(self) -> None:
         zone(self.timezone)

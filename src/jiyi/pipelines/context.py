@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from unicodedata import category
 
 from jiyi.domain.belief import rival_keys, unsettled
 from jiyi.domain.confidence import ConfidencePolicy, confidence
@@ -117,7 +118,7 @@ class Context:
         found = self.recall(unit, scope, query, now, limit=4 * limit)
         worth = self._worth(found, session)
         bygone = _bygone(unit, scope, [int(i.id[1:]) for i in worth if i.kind == "message"], now)
-        worth = [i for i in worth if i.kind != "message" or int(i.id[1:]) not in bygone]
+        worth = [i for i in worth if i.kind != "message" or (int(i.id[1:]) not in bygone and not echoes(i.text))]
         sections = self._sections(unit, scope, worth, now, zone, session, words)
         told = bool(worth) or bool(sections["latest"].lines)
         text, items = _pack(sections, words, budget, count_tokens, empty=not told)
@@ -221,9 +222,23 @@ def _bygone(unit: Unit, scope: Scope, messages: Collection[int], now: datetime) 
     return {message for message, seqs in resting.items() if over.intersection(seqs)}
 
 
+def echoes(text: str) -> bool:
+    """Whether a turn holds a context block: what it repeats would be told twice (SPEC C4)."""
+    return OPEN in text and any(words["head"] in text for words in WORDS.values())
+
+
+_TAGS = str.maketrans("<>＜＞﹤﹥", "‹›‹›‹›")
+
+
 def fence(text: str) -> str:
-    """Text as data on one line: no line break starts a new instruction, no tag closes the fence (SPEC R4, C12)."""
-    return " ".join(text.split()).replace("<", "‹").replace(">", "›")
+    """Text as data on one line: no line break starts a new instruction, no tag closes the fence, and no character that
+    nobody sees says something (SPEC R4, C12)."""
+    seen = text if text.isascii() else "".join(c for c in text if c in _JOINERS or category(c) not in ("Cf", "Co"))
+    return " ".join(seen.split()).translate(_TAGS)
+
+
+# They hold emoji and some scripts together.
+_JOINERS = frozenset("\u200c\u200d")
 
 
 def _day(at: datetime, zone: tzinfo) -> str:

@@ -22,6 +22,7 @@ from jiyi.pipelines.distilling.fitting import Found
 from jiyi.pipelines.distilling.grammar import Constructions
 from jiyi.pipelines.distilling.normalising import AMOUNT, Normalising, label_of
 from jiyi.pipelines.distilling.reading import Reader
+from jiyi.text.cleaning import Cleaned
 from jiyi.text.numbers import plain
 from jiyi.text.times import Times
 
@@ -71,19 +72,24 @@ class Distiller:
         object.__setattr__(self, "_character", character)
         object.__setattr__(self, "_normalising", Normalising(self.times, self.constructions, self.fold, character))
 
-    def distil(self, message: Message, *, zone: tzinfo) -> list[Observation]:
+    def distil(self, message: Message, *, zone: tzinfo, cleaned: Cleaned | None = None) -> list[Observation]:
         """What one message states, in the order in which it states it.
 
         Only the user's own words are read (SPEC C4): any other role gives nothing. `zone` is where the user was: 昨天 is
-        the day before the message's own day there (SPEC C8).
+        the day before the message's own day there (SPEC C8). `cleaned` is what is left to read of the text (SPEC C2), all
+        of it by default.
         """
         if message.role is not Role.USER or message.forgotten or len(message.text) > MAX_TALK:
             return []
+        cleaned = cleaned or Cleaned(message.text, ((0, len(message.text)),))
         at = _local(message.at, zone)
-        found = self._reader.read(self._view(message.text, at))
+        found = self._reader.read(self._view(cleaned.text, at))
         return _distinct(
             [
-                replace(self._observation(f, message.text, at, self._evidence(f, message), None, None), at=message.at)
+                replace(
+                    self._observation(f, cleaned.text, at, self._evidence(f, message, cleaned), None, None),
+                    at=message.at,
+                )
                 for f in found
             ]
         )
@@ -97,16 +103,19 @@ class Distiller:
         category: Category | None,
         importance: int | None,
         source: Source = Source.DECLARED,
+        verbatim: bool = False,
     ) -> list[Observation]:
         """What a text states that the user asked outright to keep; never empty.
 
         What the constructions understand becomes keyed facts. A text that they do not explain to its end is kept
         word for word as well. An explicit category or importance wins over the relation's own. There is no message
         to cite: the evidence says that it was told outright, in which session. `at` is in the zone where the user is.
-        `source` is on whose word, where it is not the user's.
+        `source` is on whose word, where it is not the user's. With `verbatim` nothing is understood: the words are kept as
+        a citation (SPEC C12).
         """
         told = (Evidence(0, 0, 0, at, session, own=source is Source.DECLARED),)
-        found = self._reader.read_declared(self._view(text, at))
+        view = self._view(text, at)
+        found = [self._reader.read_verbatim(view)] if verbatim else self._reader.read_declared(view)
         observations = [self._observation(replace(f, kept=True), text, at, told, category, importance) for f in found]
         if len(observations) == 1:
             # One statement: the memory says it in the user's own words.
@@ -135,8 +144,9 @@ class Distiller:
     def _view(self, text: str, at: datetime) -> View:
         return view_of(text, at, self.times, self._character)
 
-    def _evidence(self, found: Found, message: Message) -> tuple[Evidence, ...]:
-        return (Evidence(message.seq, found.start, found.end, message.at, message.session, own=self._own(message)),)
+    def _evidence(self, found: Found, message: Message, cleaned: Cleaned) -> tuple[Evidence, ...]:
+        start, end = cleaned.original(found.start, found.end)
+        return (Evidence(message.seq, start, end, message.at, message.session, own=self._own(message)),)
 
     def _own(self, message: Message) -> bool:
         """Whether these are the user's own words, and not a clerk's or an agent's in their name (SPEC B4)."""

@@ -17,6 +17,7 @@ from jiyi.domain.plans import Actor, Verb
 from jiyi.domain.scope import Scope
 from jiyi.errors import ModelUnavailable, UnusableAnswer
 from jiyi.pipelines.gateway import Gateway
+from jiyi.pipelines.guarding import Guard, turns_before
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.pipelines.modelling.answers import Candidate, read_answer
 from jiyi.pipelines.modelling.candidates import Candidates
@@ -43,6 +44,7 @@ class ModelDistiller:
     judging: Judging
     gateway: Gateway
     redaction: Redaction
+    guard: Guard
     policy: ModelPolicy
     memory_chars: int
 
@@ -101,13 +103,16 @@ class ModelDistiller:
         believed = unit.memories.get(scope, {seq for seqs in resting.values() for seq in seqs})
         observations, dropped = self.candidates.observe(candidates, messages, believed)
         _log_dropped(job, dropped)
-        if not observations:
+        turns = turns_before(unit, scope, messages[0], self.guard.policy.turns)
+        admitted = self.guard.admit(observations, messages, turns)
+        if not admitted.observations and not admitted.refusals:
             return
         span = f"{message_handle(messages[0].seq)} to {message_handle(messages[-1].seq)}"
         prompt = self.prompting.label(self.prompting.language(messages))
         reason = f"read in {span}, session {messages[-1].session}, with {prompt}"
         occasion = Occasion(Verb.DISTIL, Actor(self.spending.model.name, "job"), now, reason)
-        plan = self.judging.all(unit, scope, observations, occasion)
+        plan = self.judging.all(unit, scope, admitted.observations, occasion)
+        plan = replace(plan, judgements=(*plan.judgements, *admitted.refusals))
         if plan.changes or any(j.verdict is Verdict.REFUSE for j in plan.judgements):
             self.gateway.apply(unit, scope, plan)
 

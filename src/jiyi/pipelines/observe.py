@@ -15,6 +15,7 @@ from jiyi.domain.scope import Scope, check_name
 from jiyi.errors import ConflictingMessage, InputError, InstantWithoutZone, PlanRefused, TooLarge
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway
+from jiyi.pipelines.guarding import Guard, turns_before
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.pipelines.redacting import Redaction
 from jiyi.ports import Store, Unit
@@ -86,8 +87,9 @@ def distil_messages(
     judging: Judging,
     gateway: Gateway,
     redaction: Redaction,
+    guard: Guard,
 ) -> int:
-    """The distil job: each user message of the span is distilled, judged and applied as one plan.
+    """The distil job: each user message of the span is cleaned, distilled, judged and applied as one plan.
 
     Returns:
         How many plans changed memory.
@@ -99,14 +101,19 @@ def distil_messages(
     for message in unit.messages.after_seq(scope, first - 1, last - first + 1):
         if message.seq > last or message.role is not Role.USER:
             continue
-        read = distiller.distil(redaction.legible(message), zone=message.at.tzinfo or UTC)
-        observations = [o for o in read if redaction.tells(o)]
-        if not observations:
+        legible = redaction.legible(message)
+        read = distiller.distil(legible, zone=message.at.tzinfo or UTC, cleaned=guard.read(legible).cleaned)
+        told = [o for o in read if redaction.tells(o)]
+        if not told:
+            continue
+        admitted = guard.admit(told, [legible], turns_before(unit, scope, message, guard.policy.turns))
+        if not admitted.observations and not admitted.refusals:
             continue
         occasion = Occasion(
             Verb.DISTIL, Actor("rules", "job"), now, f"said in {message_handle(message.seq)}, session {message.session}"
         )
-        plan = judging.all(unit, scope, observations, occasion)
+        plan = judging.all(unit, scope, admitted.observations, occasion)
+        plan = replace(plan, judgements=(*plan.judgements, *admitted.refusals))
         if not plan.changes and all(j.verdict is not Verdict.REFUSE for j in plan.judgements):
             continue
         try:
@@ -235,10 +242,11 @@ def _parts(base: IncomingMessage, content: Sequence[object]) -> Iterator[Incomin
     for part in content:
         if isinstance(part, str):
             words.append(part)
-        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        elif isinstance(part, Mapping) and isinstance(part.get("text"), str) and _is_talk(part):
             words.append(part["text"])
         elif isinstance(part, Mapping) and "type" in part:
-            if "tool" in str(part["type"]) or "function" in str(part["type"]):
+            # SPEC C12: whatever a tool, a file or the web brought has lower trust than the user's own words.
+            if any(word in str(part["type"]) for word in ("tool", "function")) or isinstance(part.get("text"), str):
                 tools.append(_as_json(part))
         else:
             raise InputError("a content part must be text or a mapping with a type")
@@ -246,6 +254,11 @@ def _parts(base: IncomingMessage, content: Sequence[object]) -> Iterator[Incomin
         yield replace(base, text="\n".join(words))
     for number, text in enumerate(tools, 1):
         yield replace(base, id=f"{base.id}#tool{number}" if base.id else "", role=Role.TOOL, text=text)
+
+
+def _is_talk(part: Mapping[str, Any]) -> bool:
+    """Whether a content part is what the speaker wrote."""
+    return part.get("type", "text") in ("text", "input_text", "output_text")
 
 
 def _as_json(part: Mapping[str, Any]) -> str:

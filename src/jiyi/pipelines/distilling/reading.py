@@ -68,10 +68,15 @@ class Reader:
             found += [f for f in read if f.relation is not None]
             explained = explained and all(f.relation is not None for f in read)
             talk.first = False
-        if found and explained:
-            return found
+        return found if found and explained else [*found, self._whole(view, talk)]
+
+    def read_verbatim(self, view: View) -> Found:
+        """All of a text as it stands, of no category of its own."""
+        return replace(self._whole(view, Talk(declared=True)), category=Category.GENERAL)
+
+    def _whole(self, view: View, talk: Talk) -> Found:
         whole = Sentence(0, len(view.text), asked=False)
-        return [*found, self._scan(view, whole, talk).free(trimmed(view.shadow, 0, len(view.shadow)))]
+        return self._scan(view, whole, talk).free(trimmed(view.shadow, 0, len(view.shadow)))
 
     def subject(self, relation: Relation, written: str, language: Language) -> str | None:
         """What a fact of the relation is filed under whose subject is written so (我妈妈, Anna, 我们公司); None without one."""
