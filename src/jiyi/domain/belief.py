@@ -195,11 +195,14 @@ def statements_of_observation(observation: Observation) -> list[Statement]:
     return said
 
 
-def ended(memory: Memory, at: datetime, mode: Mode = Mode.OVER) -> Memory:
+def ended(memory: Memory, at: datetime, mode: Mode = Mode.OVER, source: Source | None = None) -> Memory:
     """The memory with a statement of its own that it is over (or wrong), so that it stays so whatever becomes of what
-    ended it: when that is forgotten, when a policy ended it, when the user rejects it."""
+    ended it: when that is forgotten, when a policy ended it, when the user rejects it.
+
+    `source`: on whose word it is over; by default that on which it stood, which any equal word outweighs again.
+    """
     assert mode in ENDING
-    told = (Evidence(0, 0, 0, at, "", mode, memory.source, memory.start),)
+    told = (Evidence(0, 0, 0, at, "", mode, source or memory.source, memory.start),)
     evidence = memory.evidence or tuple(s.evidence for s in statements_of(memory))
     return replace(memory, evidence=tuple(sorted({*evidence, *told}, key=lambda e: e.place)))
 

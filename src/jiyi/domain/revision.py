@@ -133,9 +133,10 @@ def _placed(
 
 
 def retracted(memory: Memory, at: datetime, now: datetime, successor: int | None = None) -> Memory:
-    """The memory once the user said that it is wrong (SPEC B3, B8)."""
+    """The memory once the user said that it is wrong (SPEC B3, B8): on their word, so that nothing weaker brings it
+    back, whoever had said it first."""
     return replace(
-        ended(memory, at, Mode.WRONG),
+        ended(memory, at, Mode.WRONG, Source.DECLARED),
         status=Status.RETRACTED,
         valid_to=max(at, memory.valid_from),
         retired_at=memory.retired_at or now,
