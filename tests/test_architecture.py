@@ -10,6 +10,7 @@ import jiyi
 SOURCE = Path(jiyi.__file__).parent
 DOOR = {
     "memories.write", "ledger.append", "ledger.erase", "messages.restore", "memories.skip_to", "ledger.restore",
+    "ledger.rewrite", "forgotten.add", "forgotten.write", "forgotten.note_copy",
 }  # fmt: skip
 
 
@@ -33,6 +34,9 @@ def test_only_the_gateway_writes_memories() -> None:
     others = [p for p in SOURCE.rglob("*.py") if not {"stores", "testing"} & set(p.relative_to(SOURCE).parts)]
     writers = {p.relative_to(SOURCE).as_posix() for p in others if calls(p) & DOOR}
     assert writers == {"pipelines/gateway.py"}
+    # Forgetting changes messages, and observing leaves out what was forgotten before it acknowledges.
+    rewriters = {p.relative_to(SOURCE).as_posix() for p in others if "messages.rewrite" in calls(p)}
+    assert rewriters == {"pipelines/gateway.py", "pipelines/observe.py"}
 
 
 def test_modules_and_functions_stay_readable() -> None:

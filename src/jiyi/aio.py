@@ -63,6 +63,7 @@ class AsyncScopedMemory(_Twin):
     confidence, correct = _awaited(ScopedMemory.confidence), _awaited(ScopedMemory.correct)
     questions, answer = _awaited(ScopedMemory.questions), _awaited(ScopedMemory.answer)
     feedback = _awaited(ScopedMemory.feedback)
+    receipts, verify_forgotten = _awaited(ScopedMemory.receipts), _awaited(ScopedMemory.verify_forgotten)
     forget, undo, lag = _awaited(ScopedMemory.forget), _awaited(ScopedMemory.undo), _awaited(ScopedMemory.lag)
     ledger, end = _awaited(ScopedMemory.ledger), _awaited(ScopedMemory.end)
     export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)
@@ -84,6 +85,8 @@ class AsyncMemoryLayer(_Twin):
     dead_jobs, retry_job = _awaited(MemoryLayer.dead_jobs), _awaited(MemoryLayer.retry_job)
     scopes, reindex, info = _awaited(MemoryLayer.scopes), _awaited(MemoryLayer.reindex), _awaited(MemoryLayer.info)
     usage = _awaited(MemoryLayer.usage)
+    forget_user, forget_tenant = _awaited(MemoryLayer.forget_user), _awaited(MemoryLayer.forget_tenant)
+    carry_forward, forget_again = _awaited(MemoryLayer.carry_forward), _awaited(MemoryLayer.forget_again)
     backup, rotate_key = _awaited(MemoryLayer.backup), _awaited(MemoryLayer.rotate_key)
 
     async def check(self) -> list[Check]:

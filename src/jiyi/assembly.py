@@ -25,6 +25,7 @@ from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions
 from jiyi.pipelines.facts import FactFinder
+from jiyi.pipelines.forgetting import Forgetting
 from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.guarding import EchoRules, Guard, parse_echo
 from jiyi.pipelines.indexing import Indexing
@@ -38,6 +39,7 @@ from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.ports import ChatModel, Keys, Store
 from jiyi.settings import GuardPolicy, Settings, read_settings, zone
+from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
 from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
 from jiyi.text.cleaning import Cleaner, CleaningRules, parse_cleaning
 from jiyi.text.poisoning import PoisoningRules, Screen, parse_poisoning
@@ -45,6 +47,7 @@ from jiyi.text.redaction import Redactor
 from jiyi.text.redaction_rules import RedactionRules, parse_redaction
 from jiyi.text.segmentation import Segmenter, StopWords, parse_dictionary
 from jiyi.text.times import Times
+from jiyi.views import Carried
 
 if TYPE_CHECKING:
     from jiyi.aio import AsyncMemoryLayer
@@ -91,12 +94,20 @@ def open_memory(
     try:
         file = None if settings.path == REFERENCE else database_file(settings)
         words = _dictionary(store, settings.dictionary, reindexing=reindexing)
-        parts = assemble(settings, words, open_keys(store, file), chat or open_model(settings, os.environ))
+        carried = NothingCarried() if file is None else FileCarried(file, store.secret)
+        chat = chat or open_model(settings, os.environ)
+        parts = assemble(settings, words, open_keys(store, file), chat, carried)
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
     except BaseException:
         store.close()
         raise
-    return MemoryLayer(store, parts, clock)
+    layer = MemoryLayer(store, parts, clock)
+    try:
+        layer.carry_forward()
+    except BaseException:
+        layer.close()
+        raise
+    return layer
 
 
 async def open_memory_async(path: str | os.PathLike[str] | None = None, **options: Any) -> AsyncMemoryLayer:
@@ -130,9 +141,14 @@ def database_file(settings: Settings) -> Path:
 
 
 def assemble(
-    settings: Settings, dictionary: tuple[str, ...] = (), keys: Keys | None = None, chat: ChatModel | None = None
+    settings: Settings,
+    dictionary: tuple[str, ...] = (),
+    keys: Keys | None = None,
+    chat: ChatModel | None = None,
+    carried: Carried | None = None,
 ) -> Parts:
-    """Everything but the store. `dictionary` holds the database's own words; `keys` are in memory by default."""
+    """Everything but the store. `dictionary` holds the database's own words; `keys`, and what is kept beside the database
+    of what was forgotten, are in memory by default."""
     vocabulary = load_vocabulary()
     segmenter = load_segmenter(dictionary, settings.stop_words)
     indexing = Indexing(segmenter)
@@ -159,6 +175,8 @@ def assemble(
         answering=Answering(judging, distiller, answers, settings.confidence),
         indexing=indexing,
         gateway=gateway,
+        forgetting=Forgetting(indexing, vocabulary, settings.forgetting),
+        carried=carried or NothingCarried(),
         recall=recall,
         context=Context(recall, settings.context, settings.profile, settings.working, settings.confidence, vocabulary),
         redaction=redaction,
@@ -261,13 +279,14 @@ def restore_database(source: Path, target: Path, *, replace: bool = False) -> Pa
         StoreError: the source is no healthy database of jiyi, or the target exists and `replace` is false.
         StoreBusy: the target is in use.
     """
-    from jiyi.stores.sqlite.backup import restore
+    from jiyi.stores.sqlite.backup import restore, secret_of
 
     kept = restore(source, target, replace=replace)
     if kept is not None:
         copy_keys(target, kept)
     # A backup that came without its keys is left with those of the database it replaces: it may be of the same one.
     copy_keys(source, target)
+    carry_beside(source, target, kept, secret_of(target))
     return kept
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 
+from jiyi.domain.forgetting import Copy, ForgettingReceipt, Reach, Remains
+from jiyi.domain.plans import Actor
 from jiyi.domain.relations import Vocabulary
+from jiyi.domain.scope import Scope
 from jiyi.jobs import Clock, Handler, Runner, Thinking, Worker
 from jiyi.pipelines.answering import Answering
+from jiyi.pipelines.archive import Archive
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
-from jiyi.pipelines.gateway import Gateway
+from jiyi.pipelines.forgetting import Erasure, Forgetting, Request
+from jiyi.pipelines.gateway import ForgetReceipt, Gateway
 from jiyi.pipelines.guarding import Guard
 from jiyi.pipelines.indexing import Indexing, index_messages
 from jiyi.pipelines.judging import Judging
@@ -22,8 +28,13 @@ from jiyi.pipelines.read_counts import ReadCounts
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_silent, cut_segments
+from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
 from jiyi.ports import Job, Lane, Store, Unit
 from jiyi.settings import Settings
+from jiyi.views import Carried
+
+SAVES = 8
+MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +49,12 @@ class Parts:
     answering: Answering
     indexing: Indexing
     gateway: Gateway
+    forgetting: Forgetting
     recall: Recall
     context: Context
     redaction: Redaction
     guard: Guard
+    carried: Carried
     model: ModelDistiller | None = None
 
 
@@ -74,6 +87,135 @@ class Engine:
             done += self._runners[Lane.SLOW].run_until_idle(None if limit is None else limit - done)
         self.reads.flush()
         return done
+
+    # ---------------------------------------------------------------- forgetting (SPEC F6)
+
+    def now(self, scope: Scope) -> datetime:
+        """When what is said now is said: after all that was forgotten, also where the clock stands still or was set back."""
+        now = self.clock()
+        with self.store.read() as unit:
+            last = max((r.at for r in unit.forgotten.receipts(scope)), default=None)
+        return now if last is None or now > last else last + MOMENT
+
+    def forget(
+        self, scope: Scope, request: Request, actor: Actor, *, dry_run: bool, purge: bool = True
+    ) -> ForgetReceipt:
+        """Plan a forgetting and carry it out; with `dry_run` only say what it would do."""
+        parts = self.parts
+
+        def planned(unit: Unit) -> Erasure:
+            return parts.forgetting.plan(unit, scope, request, actor, self.clock())
+
+        if dry_run:
+            with self.store.read() as unit:
+                return parts.gateway.preview_erasure(planned(unit), self._copies(unit, scope))
+        if not request.everything:
+            self.work()  # so that all that rests on it is known
+        receipt = self.store.write(
+            lambda unit: parts.gateway.erase(unit, scope, planned(unit), self._copies(unit, scope))
+        )
+        self.save_remains()
+        if purge:
+            self.store.purge()
+        return receipt
+
+    def _copies(self, unit: Unit, scope: Scope) -> tuple[Copy, ...]:
+        """The files that are known to hold what is there now."""
+        carried = self.parts.carried
+        return carried.still_there([*unit.forgotten.copies(scope), *carried.siblings()])
+
+    def note_copy(self, scope: Scope | None, kind: str, path: Path) -> None:
+        """A backup or an export is about to be made. Noted before, so that no forgetting in between can miss it."""
+        made = Copy(kind, str(path.expanduser().absolute()), self.clock())
+        if not path.exists():
+            self.store.write(lambda unit: self.parts.gateway.note_copy(unit, scope, made))
+
+    def restore(self, scope: Scope, archive: Archive) -> None:
+        """Bring an export back, without what the scope has forgotten since."""
+
+        def work(unit: Unit) -> bool:
+            self.parts.gateway.restore(unit, scope, archive)
+            receipts = unit.forgotten.receipts(scope)
+            erasure = self._again(unit, scope, receipts[-1].reach) if receipts else None
+            if erasure is None or erasure.is_empty:
+                return False
+            self.parts.gateway.erase(unit, scope, erasure)
+            return True
+
+        if self.store.write(work):
+            self.save_remains()
+            self.store.purge()
+
+    def save_remains(self) -> None:
+        """Keep the tombstones beside the database too."""
+        for _ in range(SAVES):
+            with self.store.read() as unit:
+                size = unit.forgotten.size()
+                found = {
+                    s: Remains(tuple(unit.forgotten.receipts(s)), tuple(unit.forgotten.tombstones(s)))
+                    for s in unit.scopes()
+                }
+            self.parts.carried.save({s: remains for s, remains in found.items() if remains.receipts})
+            with self.store.read() as unit:
+                if unit.forgotten.size() == size:
+                    return  # else another process forgot something meanwhile, and may have saved before this one did
+
+    def carry_forward(self) -> list[Scope]:
+        """Forget again what the database does not know to be forgotten because it is an old backup; gives the scopes."""
+        with self.store.read() as unit:
+            here = unit.forgotten.size()
+        kept = self.parts.carried.size()
+        if here == kept:
+            return []
+        gateway, changed = self.parts.gateway, []
+        for scope, remains in self.parts.carried.load().items() if kept != (0, 0) else ():
+
+            def work(unit: Unit, scope: Scope = scope, remains: Remains = remains) -> bool:
+                return gateway.carry(unit, scope, remains, lambda u: self._again(u, scope, remains.receipts[-1].reach))
+
+            if self.store.write(work):
+                changed.append(scope)
+        if changed:
+            self.store.purge()
+        self.save_remains()
+        return changed
+
+    def forget_again(self) -> list[Scope]:
+        """Forget what has come back, by whatever way, in every scope; gives the scopes in which something had."""
+        found = []
+        with self.store.read() as unit:
+            scopes = list(unit.scopes())
+        for scope in scopes:
+
+            def work(unit: Unit, scope: Scope = scope) -> bool:
+                receipts = unit.forgotten.receipts(scope)
+                erasure = self._again(unit, scope, receipts[-1].reach) if receipts else None
+                if erasure is None or erasure.is_empty:
+                    return False
+                self.parts.gateway.erase(unit, scope, erasure)
+                self.parts.gateway.note_verified(unit, scope, 0, self.clock())
+                return True
+
+            if self.store.write(work):
+                found.append(scope)
+        if found:
+            self.save_remains()
+            self.store.purge()
+        return found
+
+    def _again(self, unit: Unit, scope: Scope, reach: Reach) -> Erasure:
+        return self.parts.forgetting.plan_again(unit, scope, reach, Actor("jiyi", "upkeep"), self.clock())
+
+    def verify_forgotten(self, scope: Scope) -> list[ForgettingReceipt]:
+        """Hold all of a scope against its tombstones, and note it on the receipts."""
+
+        def work(unit: Unit) -> list[ForgettingReceipt]:
+            back = came_back(unit, scope, self.parts.indexing.folding)
+            self.parts.gateway.note_verified(unit, scope, len(back), self.clock())
+            return unit.forgotten.receipts(scope)
+
+        found = self.store.write(work)
+        return [replace(r, copies=self.parts.carried.still_there(r.copies)) for r in found]
 
     def wake(self) -> None:
         """Something was queued."""
@@ -122,4 +264,21 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
     handlers: dict[str, Handler | Thinking] = {INDEX: index, DISTIL: distil, SEGMENT: segment, CLOSE: close}
     if parts.model is not None:
         handlers[MODEL] = Thinking(partial(parts.model.think, store), parts.model.lease)
-    return handlers
+    return {kind: _verified(handler, parts.gateway) for kind, handler in handlers.items()}
+
+
+def _verified(handler: Handler | Thinking, gateway: Gateway) -> Handler | Thinking:
+    """The handler, after which what it wrote is held against what was forgotten (SPEC F6)."""
+    if isinstance(handler, Thinking):
+        think = handler.think
+        return replace(handler, think=lambda job, now: _verifying(think(job, now), gateway))
+    return _verifying(handler, gateway)
+
+
+def _verifying(handler: Handler, gateway: Gateway) -> Handler:
+    def run(unit: Unit, job: Job, now: datetime) -> None:
+        since = place_of(unit, job.scope)
+        handler(unit, job, now)
+        verify_after_job(unit, job.scope, gateway, since, now)
+
+    return run

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 
+from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.plans import Actor
 from jiyi.domain.scope import Scope
 from jiyi.engine import Engine, Parts
-from jiyi.errors import NotFound
+from jiyi.errors import NotFound, PlanRefused
 from jiyi.jobs import Clock
-from jiyi.pipelines.indexing import rebuild
+from jiyi.pipelines.forgetting import Request
 from jiyi.pipelines.modelling.probing import probe
 from jiyi.pipelines.modelling.spending import Usage, read_usage
+from jiyi.pipelines.verifying import forgotten_check
 from jiyi.ports import Check, DeadJob, JobCounts, Store, StoreInfo
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
@@ -20,6 +23,8 @@ from jiyi.settings import zone
 SEGMENTER = "segmenter"
 DICTIONARY = "dictionary"
 """Names of what a database stores of its segmenter: the identity it was indexed with, and its own words, one a line."""
+ADMIN = "admin"
+"""The role that may forget for others (SPEC S2)."""
 UNFINISHED = "(a rebuild that did not finish)"
 """Stands for the segmenter of an index while it is rebuilt."""
 
@@ -80,8 +85,51 @@ class MemoryLayer:
         with self._store.read() as unit:
             return list(unit.scopes())
 
+    def forget_user(
+        self, user: str, *, role: str, tenant: str = "default", dry_run: bool = False, surface: str = "library"
+    ) -> ForgettingReceipt:
+        """Forget everything of one user, on an administrator's word (SPEC F6).
+
+        Args:
+            role: "admin"; stated with the call, since it goes into the audit trail.
+
+        Raises:
+            PlanRefused: another role. NotFound: no such user.
+        """
+        return self._forget_all([Scope(user, tenant)], role, surface, dry_run=dry_run)[0]
+
+    def forget_tenant(
+        self, tenant: str, *, role: str, dry_run: bool = False, surface: str = "library"
+    ) -> dict[Scope, ForgettingReceipt]:
+        """Forget everything of every user of a tenant. Takes and raises what `forget_user` does."""
+        scopes = [s for s in self.scopes() if s.tenant == tenant]
+        if not scopes:
+            raise NotFound(f"no tenant {tenant!r} here: scopes() lists them")
+        return dict(zip(scopes, self._forget_all(scopes, role, surface, dry_run=dry_run), strict=True))
+
+    def _forget_all(
+        self, scopes: Sequence[Scope], role: str, surface: str, *, dry_run: bool
+    ) -> list[ForgettingReceipt]:
+        if role != ADMIN:
+            raise PlanRefused(f"role {role!r} may not forget for others: this needs an administrator, role='{ADMIN}'")
+        if unknown := set(scopes) - set(self.scopes()):
+            raise NotFound(f"no user {', '.join(map(str, unknown))} here: scopes() lists them")
+        request, actor = Request(everything=True), Actor(ADMIN, surface)
+        found = [self._engine.forget(s, request, actor, dry_run=dry_run, purge=False).proof for s in scopes]
+        if not dry_run:
+            self._store.purge()  # one for all: it writes the whole file
+        return found
+
+    def carry_forward(self) -> list[Scope]:
+        """After an old backup was put in the place of the database: forget again what was forgotten since. Opening does it."""
+        return self._engine.carry_forward()
+
+    def forget_again(self) -> list[Scope]:
+        """Forget what has come back of what was forgotten; gives the scopes in which something had (`jiyi doctor --fix`)."""
+        return self._engine.forget_again()
+
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Build the text index of every scope anew, one transaction a scope; returns the documents indexed.
+        """Build the text index of every scope anew, and the other views, one transaction a scope; returns the entries made.
 
         Args:
             progress: called with (scopes done, scopes in all).
@@ -89,7 +137,7 @@ class MemoryLayer:
         scopes, done = self.scopes(), 0
         self._store.set_meta(SEGMENTER, UNFINISHED)
         for number, scope in enumerate(scopes, 1):
-            done += self._store.write(lambda unit, s=scope: rebuild(unit, s, self._parts.indexing))  # type: ignore[misc]
+            done += self._store.write(lambda unit, s=scope: self._parts.gateway.rebuild_views(unit, s))  # type: ignore[misc]
             if progress is not None:
                 progress(number, len(scopes))
         self._store.set_meta(DICTIONARY, "\n".join(self._parts.dictionary))
@@ -100,6 +148,9 @@ class MemoryLayer:
         """Go through the health of the database and its views, a line at a time."""
         yield from self._store.check(lambda _kind, item: self._parts.indexing.any(item))
         yield from self._parts.redaction.keys.check()
+        with self._store.read() as unit:
+            yield forgotten_check(unit, self._parts.indexing.folding)
+        yield from self._parts.carried.check()
 
     def check_model(self) -> Iterator[Check]:
         """Ask the language model a small question, if there is one: does it answer, how, and can it be used?"""
@@ -111,8 +162,10 @@ class MemoryLayer:
 
     def backup(self, path: str) -> None:
         """Copy the database to a new file while it is in use. Raises: StoreError when the file exists."""
+        self._engine.note_copy(None, "backup", Path(path))
         self._store.backup(path)
         self._parts.redaction.keys.copy_to(path)
+        self._parts.carried.copy_to(path)
 
     def rotate_key(self) -> str:
         """Hash redacted values with a new key from now on; returns its id. Older keys stay for comparing (SPEC C11)."""

@@ -24,6 +24,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status
 from jiyi.domain.plans import Change, LedgerEntry, Plan
 from jiyi.domain.scope import Scope
+from jiyi.forgotten import Forgotten
 from jiyi.text.redaction import Key
 
 T = TypeVar("T")
@@ -103,6 +104,13 @@ class Messages(Protocol):
 
         The message counts as `altered` from now on. With `forgotten` it keeps its id and place as a tombstone,
         without name and labels, and is given by no reading method but `get` and `by_id`.
+        """
+
+    def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
+        """Forgetting only: put each message in the place of the one of its number, as it is given, id and session too.
+
+        It counts as `altered` from now on. Numbers that no message has change nothing. As with `replace_text`, no byte
+        of what stood there stays after a checkpoint. Gateway, and observing for what it just stored.
         """
 
     def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
@@ -262,6 +270,10 @@ class Ledger(Protocol):
         """Forgetting only: drop every picture of these memories, and the words (reason, judgements) of the
         entries that held one; those entries become `forgotten`. No byte of them stays after a checkpoint."""
 
+    def rewrite(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
+        """Forgetting only: put each entry in the place of the one of its number. Numbers that no entry has change
+        nothing. No byte of what stood there stays after a checkpoint. Gateway only."""
+
 
 # ---------------------------------------------------------------------------------- jobs
 
@@ -338,6 +350,13 @@ class Jobs(Protocol):
 
     def fail(self, job: Job, error: str, now: datetime, retry_at: datetime | None) -> None:
         """Back on the queue for `retry_at`, or to the dead letters when it is None. No effect when the lease was lost."""
+
+    def recall(self, scope: Scope, now: datetime) -> int:
+        """Take the running jobs of a scope back: they are due again, and whoever runs one can no longer finish it, so
+        that nothing read before this moment is written after it. Gives their number."""
+
+    def drop(self, scope: Scope) -> int:
+        """Take every job of a scope off the queue, running ones and dead letters too; gives their number."""
 
     def counts(self, scope: Scope | None, now: datetime) -> JobCounts:
         """Of one scope, or of all (*operator*)."""
@@ -438,6 +457,8 @@ class Segments(Protocol):
 class Unit(Protocol):
     """One consistent view of the store: a snapshot for reading, or a transaction for writing."""
 
+    @property
+    def forgotten(self) -> Forgotten: ...
     @property
     def messages(self) -> Messages: ...
     @property

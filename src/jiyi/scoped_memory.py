@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from jiyi.domain.confidence import confidence
 from jiyi.domain.feedback import Feedback, heeded
+from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Source, Status, parse_id
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.profile import Profile, render_profile
@@ -33,7 +34,8 @@ from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.exporting import export_scope
-from jiyi.pipelines.gateway import Receipt
+from jiyi.pipelines.forgetting import Request, read_request
+from jiyi.pipelines.gateway import ForgetReceipt, Receipt
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.judging import Occasion
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
@@ -72,9 +74,10 @@ class ScopedMemory:
             InputError: what is wrong and in which message. ConflictingMessage: a known id with another text.
             In both cases nothing of the call is stored.
         """
-        now, limits = self._clock(), self._parts.settings.limits
+        now, limits = self._engine.now(self._scope), self._parts.settings.limits
         checked = check_messages(messages, session=session, now=now.astimezone(self._zone), limits=limits)
-        observed = observe(self._store, self._scope, checked, now, self._parts.redaction, self._engine.kinds)
+        folding, kinds = self._parts.indexing.folding, self._engine.kinds
+        observed = observe(self._store, self._scope, checked, now, self._parts.redaction, folding, kinds)
         if observed.new:
             self._engine.wake()
         return observed
@@ -106,7 +109,7 @@ class ScopedMemory:
         kind = None if category is None else read_category(category)
         if importance is not None and importance not in range(1, 6):
             raise InputError(f"importance = {importance}: use 1 (trifle) to 5 (vital)")
-        now = self._clock()
+        now = self._engine.now(self._scope)
         declared = self._parts.guard.declared(text, kind)
         observations = self._parts.distiller.declare(
             declared.text,
@@ -312,7 +315,7 @@ class ScopedMemory:
             InstructsAgent: the text tries to instruct the agent (SPEC C12).
         """
         text = self._statement(text)
-        now = self._clock()
+        now = self._engine.now(self._scope)
 
         def work(unit: Unit) -> Receipt:
             wrong = self._memory(unit, memory)
@@ -377,27 +380,53 @@ class ScopedMemory:
 
         return self._store.write(work)
 
-    def forget(self, *, memory: str, dry_run: bool = False) -> Receipt:
-        """Forget one memory for good: its text, its index, its place in the ledger and its words in the messages.
+    def forget(
+        self,
+        *,
+        memory: str | None = None,
+        topic: str | None = None,
+        session: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> ForgetReceipt:
+        """Forget for good: one memory, a topic, a session, a span of time, or everything (SPEC F6).
 
-        It cannot be undone. With `dry_run` nothing happens and the receipt says what would. What was said before is
-        distilled first, so that the memory takes with it all that it rests on and is not learnt again from there.
+        It reaches messages, memories with all their versions, the ledger, every index and view, and jobs. It cannot be
+        undone. Old sources and backups bring nothing back; what the user says anew is learnt. With `dry_run` nothing
+        happens and the receipt says what would. What was said before is distilled first, so that all that rests on it
+        is known.
+
+        Args:
+            memory: an id such as m42. The words of its value also go from other turns, unless another memory says them.
+            topic: a term, in either language and script; a name of a relation (数据库) stands for all its names.
+            session: all that was said in it, and what was learnt from that alone.
+            since, until: the same for a span of time; `until` is not part of it.
 
         Raises:
-            NotFound: no such memory.
+            NotFound: no such memory or session. InputError: nothing or several things asked for, a topic without words.
         """
-        gateway, seq = self._parts.gateway, parse_id(memory, "m")
+        request = read_request(
+            Request(
+                memory=None if memory is None else parse_id(memory, "m"),
+                topic=topic,
+                session=self._stored_name(session),
+                since=None if since is None else instant(since),
+                until=None if until is None else instant(until),
+                everything=everything,
+            )
+        )
+        return self._engine.forget(self._scope, request, self._actor, dry_run=dry_run)
 
-        def planned(unit: Unit) -> Plan:
-            return gateway.plan_forgetting(unit, self._scope, seq, self._actor, self._clock())
+    def receipts(self) -> list[ForgettingReceipt]:
+        """What was forgotten so far: that, when and how much, never what; and the copies that still may hold it."""
+        with self._store.read() as unit:
+            return unit.forgotten.receipts(self._scope)
 
-        if dry_run:
-            with self._store.read() as unit:
-                return gateway.preview(planned(unit))
-        self._engine.work()
-        receipt = self._store.write(lambda unit: gateway.forget(unit, self._scope, planned(unit)))
-        self._store.purge()
-        return receipt
+    def verify_forgotten(self) -> list[ForgettingReceipt]:
+        """Hold all that is kept against every tombstone now; gives the receipts, with what came back in `returned`."""
+        return self._engine.verify_forgotten(self._scope)
 
     def undo(self, plan: str) -> Receipt:
         """Take an applied plan back to the exact prior state (SPEC W2).
@@ -434,6 +463,7 @@ class ScopedMemory:
             InputError: the file exists, or cannot be written. TooLarge: above `limits.archive_bytes`.
         """
         self._engine.work()
+        self._engine.note_copy(self._scope, "export", Path(path))
         now, limit = self._clock(), self._parts.settings.limits.archive_bytes
         with self._store.read() as unit:
             jobs = unit.jobs.counts(self._scope, now)
@@ -443,6 +473,8 @@ class ScopedMemory:
     def import_(self, path: str | os.PathLike[str], *, dry_run: bool = False) -> Summary:
         """Bring an export back exactly as it was, ledger and numbers included, into a scope that holds nothing.
 
+        What the scope has forgotten since the export was made does not come with it (SPEC F6).
+
         With `dry_run` the file is only checked, every line of it.
 
         Raises:
@@ -451,7 +483,7 @@ class ScopedMemory:
         """
         archive = read_archive(Path(path), self._parts.settings.limits.archive_bytes)
         if not dry_run:
-            self._store.write(lambda unit: self._parts.gateway.restore(unit, self._scope, archive))
+            self._engine.restore(self._scope, archive)
         return archive.summary
 
     def lag(self) -> JobCounts:

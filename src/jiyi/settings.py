@@ -16,6 +16,7 @@ from typing import Any, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.forgetting import ForgettingPolicy
 from jiyi.domain.heat import HeatPolicy
 from jiyi.domain.nights import NightPolicy
 from jiyi.domain.plans import GatewayPolicy
@@ -167,6 +168,7 @@ class Settings:
     confidence: ConfidencePolicy = field(default_factory=ConfidencePolicy)
     arbitration: ArbitrationPolicy = field(default_factory=ArbitrationPolicy)
     gateway: GatewayPolicy = field(default_factory=GatewayPolicy)
+    forgetting: ForgettingPolicy = field(default_factory=ForgettingPolicy)
     ranking: RankingPolicy = field(default_factory=RankingPolicy)
     heat: HeatPolicy = field(default_factory=HeatPolicy)
     profile: ProfilePolicy = field(default_factory=ProfilePolicy)

@@ -23,6 +23,9 @@ class Reference:
         return lambda target: open_reference(store.data.backups[target])
 
 
+class TestForgotten(Reference, contract.ForgottenContract): ...
+
+
 class TestMessages(Reference, contract.MessagesContract): ...
 
 

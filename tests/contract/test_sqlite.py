@@ -44,6 +44,9 @@ class Native(Sqlite):
     text_index: TextIndexName = "native"
 
 
+class TestForgotten(Sqlite, contract.ForgottenContract): ...
+
+
 class TestMessages(Sqlite, contract.MessagesContract): ...
 
 

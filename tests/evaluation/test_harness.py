@@ -88,7 +88,6 @@ def test_an_error_of_the_memory_is_a_failure_that_names_it(one):
     ("step", "row"),
     [
         ('retention = { detail = "minimal" }', "C5"),
-        ('forget = { topic = "tea" }', "F6"),
         ('recall = "tea", kinds = ["summary"], lacks = ["tea"]', "R6"),
     ],
 )

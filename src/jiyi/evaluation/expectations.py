@@ -169,8 +169,6 @@ def row_to_come(step: Step) -> str:
     """The SPEC row that a step needs and that is not built yet; empty when it can run."""
     if step.verb in _VERBS_TO_COME:
         return _VERBS_TO_COME[step.verb]
-    if step.verb == "forget" and set(step.value) != {"memory"}:
-        return "F6"
     to_come = [KINDS_TO_COME[kind] for kind in step.args.get("kinds", ()) if kind in KINDS_TO_COME]
     return to_come[0] if to_come else ""
 

@@ -271,7 +271,7 @@ class _Run:
                 me.correct(self._about(me, value), args["to"])
             case "forget":
                 me = self._me(step)
-                me.forget(memory=self._about(me, value["memory"]))
+                self._forget(me, value)
             case "undo":
                 self._undo(self._me(step))
             case "verify":
@@ -281,6 +281,16 @@ class _Run:
             case other:
                 raise _Stopped(Outcome.NOT_BUILT, f"the harness does not know how to {other}")
         return ()
+
+    def _forget(self, me: ScopedMemory, asked: Mapping[str, Any]) -> None:
+        if "memory" in asked:
+            asked = {"memory": self._about(me, asked["memory"])}
+        me.forget(**asked)
+        # A later job must not bring it back, and the receipt must say so.
+        self._settle()
+        returned = max(receipt.returned for receipt in me.verify_forgotten())
+        if returned:
+            raise _Stopped(Outcome.FAILED, "a receipt that holds", f"{returned} of what was forgotten came back")
 
     def _say(self, step: Step) -> None:
         if "at" in step.args:

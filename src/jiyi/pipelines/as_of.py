@@ -21,6 +21,7 @@ from jiyi.domain.plans import Change
 from jiyi.domain.ranking import inverse_frequency
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreError
+from jiyi.forgotten import Forgotten
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.history import read_versions
 from jiyi.pipelines.indexing import Indexing
@@ -94,13 +95,17 @@ def versions_as_of(
 
 
 class UnitThen(Unit):
-    """One scope as it was, for reading. Ledger, jobs and schedule are those of today."""
+    """One scope as it was, for reading. Ledger, jobs, schedule and tombstones are those of today."""
 
     def __init__(self, unit: Unit, scope: Scope, as_of: AsOf, indexing: Indexing) -> None:
         self._unit = unit
         self._memories = MemoriesThen(unit, scope, as_of)
         self._messages = unit.messages if as_of.known_at is None else MessagesThen(unit.messages, as_of.known_at)
         self._text = TextThen(unit, self._memories, self._messages, indexing)
+
+    @property
+    def forgotten(self) -> Forgotten:
+        return self._unit.forgotten
 
     @property
     def messages(self) -> Messages:
@@ -283,6 +288,9 @@ class MessagesThen(Messages):
         _refuse()
 
     def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
+        _refuse()
+
+    def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
         _refuse()
 
     def restore(self, scope: Scope, messages: Sequence[Message]) -> None:

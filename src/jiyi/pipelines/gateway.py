@@ -5,15 +5,15 @@ No other module calls `memories.write`, `ledger.append`, `ledger.erase` or what 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from jiyi.domain.belief import ended
-from jiyi.domain.memory import Evidence, Memory, Message, Status, memory_id, plan_id
+from jiyi.domain.belief import Observation
+from jiyi.domain.forgetting import Copy, Erased, ForgettingReceipt, Reach, Remains
+from jiyi.domain.memory import Memory, Status, memory_id, plan_id
 from jiyi.domain.plans import (
     Actor,
     Change,
@@ -28,13 +28,16 @@ from jiyi.domain.plans import (
 from jiyi.domain.scope import Scope
 from jiyi.errors import NotFound, PlanRefused
 from jiyi.pipelines.archive import Archive
-from jiyi.pipelines.indexing import Indexing, rebuild
+from jiyi.pipelines.forgetting import Erasure
+from jiyi.pipelines.indexing import Indexing, TextView
+from jiyi.pipelines.tombstones import Tombs
 from jiyi.ports import Kind, Unit
+from jiyi.views import View
 
 T = TypeVar("T")
 
-FORGOTTEN = "▇"
-"""Stands for each forgotten character of a message that other memories still rest on: their spans keep their place."""
+SAID_NOW = frozenset({Verb.REMEMBER, Verb.CORRECT, Verb.ANSWER, Verb.FORGET})
+"""What the user says at this moment is said anew, whatever was forgotten before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,38 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetReceipt(Receipt):
+    """What a forgetting did, or would do. `proof` is the part that is kept: counts, no words. Once it is done, `plan` holds
+    only what changed in memories that stay."""
+
+    proof: ForgettingReceipt
+
+
+@dataclass(frozen=True, slots=True)
 class Gateway:
-    """Applies plans. Holds no state but its policy."""
+    """Applies plans. Holds no state but its policy.
+
+    `views` is everything that is made from messages and memories, the text index first: forgetting reaches each of them.
+    """
 
     indexing: Indexing
     policy: GatewayPolicy
+    more_views: tuple[View, ...] = ()
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        return (TextView(self.indexing), *self.more_views)
 
     def preview(self, plan: Plan) -> Receipt:
         """What `apply` would answer, without doing it."""
         return Receipt(plan.verb, None, plan, impact(plan, self.policy))
+
+    def preview_erasure(self, erasure: Erasure, copies: Sequence[Copy]) -> ForgetReceipt:
+        """What `erase` would answer, without doing it."""
+        plan = erasure.plan
+        counts = {kind: n for kind, n in erasure.counts().items() if n}
+        proof = ForgettingReceipt(0, 0, plan.at, erasure.horizon, erasure.reach, counts, tuple(copies))
+        return ForgetReceipt(plan.verb, None, plan, impact(plan, self.policy), proof)
 
     def apply(self, unit: Unit, scope: Scope, plan: Plan) -> Receipt:
         """Carry a plan out, all of it or nothing.
@@ -80,6 +106,7 @@ class Gateway:
         if not plan.changes and not plan.judgements:
             return self.preview(plan)
         check_limit(plan, self.policy)
+        self._fence(unit, scope, plan)
         self._check_current(unit, scope, plan)
         unit.memories.write(scope, plan.changes)
         self._reindex(unit, scope, plan)
@@ -99,37 +126,132 @@ class Gateway:
         current = {m.seq: m for m in unit.memories.get(scope, [c.seq for c in entry.plan.changes])}
         return self.apply(unit, scope, undo(entry, current, actor, now))
 
-    def plan_forgetting(self, unit: Unit, scope: Scope, seq: int, actor: Actor, now: datetime) -> Plan:
-        """The plan to forget one memory (SPEC F6): it goes, and what pointed to it points nowhere.
+    def erase(self, unit: Unit, scope: Scope, erasure: Erasure, copies: Sequence[Copy] = ()) -> ForgetReceipt:
+        """Carry out a forgetting (SPEC F6): memories with their heat, words in messages, pictures in the ledger, all views,
+        jobs in hand; then leave its tombstones and its receipt. The ledger keeps that something was forgotten, not what.
 
-        A memory that an undo removed can still be forgotten: the ledger holds its pictures until then.
+        Args:
+            copies: the files known to hold what goes; they are listed in the receipt.
 
         Raises:
-            NotFound: no such memory, now or in the ledger.
+            PlanRefused: memory moved since it was planned.
         """
-        memory = _last_picture(unit, scope, seq)
-        if memory is None:
-            raise NotFound(f"no memory {memory_id(seq)} here")
-        pointing = [m for m in unit.memories.listing(scope, status=None) if m.successor == seq and m.seq != seq]
-        # What it replaced stays past, whatever becomes of the memory that says why.
-        changes = [Change(m, replace(ended(m, m.valid_to or now), successor=None)) for m in pointing]
-        return Plan(Verb.FORGET, actor, now, f"{memory_id(seq)} forgotten on request", (Change(memory, None), *changes))
-
-    def forget(self, unit: Unit, scope: Scope, plan: Plan) -> Receipt:
-        """Carry out a plan of `plan_forgetting`: the memory, its index, its pictures in the ledger, its heat,
-        and its words in the messages it rested on. The ledger keeps that something was forgotten, not what.
-        """
-        memory = plan.changes[0].before
-        assert memory is not None
-        stored = unit.memories.get(scope, [memory.seq])
-        changes = plan.changes if stored else plan.changes[1:]
+        plan = erasure.plan
+        stored = {m.seq for m in unit.memories.get(scope, [c.seq for c in plan.changes])}
+        changes = tuple(c for c in plan.changes if c.after is not None or c.seq in stored)
         self._check_current(unit, scope, replace(plan, changes=changes))
-        self._forget_words(unit, scope, memory)
         unit.memories.write(scope, changes)
-        self._reindex(unit, scope, replace(plan, changes=changes))
-        unit.ledger.erase(scope, [memory.seq])
-        entry = unit.ledger.append(scope, replace(plan, changes=plan.changes[1:]))
-        return Receipt(plan.verb, plan_id(entry.seq), plan, impact(plan, self.policy))
+        self._rewrite_messages(unit, scope, erasure)
+        erased = Erased(erasure.blots, tuple(c.before for c in changes if c.after is None and c.before is not None))
+        counts = erasure.counts() | {view.name: view.erase(unit, scope, erased) for view in self.views}
+        counts["ledger"] = self._forget_pictures(unit, scope, erasure)
+        # A job that another process has in hand may have read what is gone now: it must not end.
+        counts["jobs"] = (unit.jobs.drop if erasure.reach is Reach.EVERYTHING else self._recall(plan.at, unit))(scope)
+        told = tuple(
+            Change(erasure.of_picture(c.before), c.after)
+            for c in changes
+            if c.before is not None and c.after is not None and erasure.of_picture(c.before) != c.after
+        )
+        entry = unit.ledger.append(scope, replace(plan, changes=told))
+        proof = self._prove(unit, scope, erasure, entry.seq, {kind: n for kind, n in counts.items() if n}, copies)
+        # The plan as the ledger has it: a receipt that is kept somewhere must not hold what is gone.
+        return ForgetReceipt(plan.verb, plan_id(entry.seq), entry.plan, impact(plan, self.policy), proof)
+
+    def _rewrite_messages(self, unit: Unit, scope: Scope, erasure: Erasure) -> None:
+        """Where the segment that a model is to read began with a message that went, it begins with the next one left."""
+        starts = {b.before.session: unit.segments.open_from(scope, b.before.session) for b in erasure.blots}
+        unit.messages.rewrite(scope, [b.after for b in erasure.blots])
+        for session, start in starts.items():
+            if start is not None and unit.segments.open_from(scope, session) is None:
+                rest = unit.messages.after_seq(scope, start - 1, unit.messages.last_seq(scope))
+                if left := [m.seq for m in rest if m.session == session]:
+                    unit.segments.open_at(scope, left[0])
+
+    def _recall(self, now: datetime, unit: Unit) -> Callable[[Scope], int]:
+        return lambda scope: unit.jobs.recall(scope, now)
+
+    def _forget_pictures(self, unit: Unit, scope: Scope, erasure: Erasure) -> int:
+        """Take what goes out of the ledger; gives the number of entries that held something of it."""
+        before = unit.ledger.entries(scope)
+        unit.ledger.erase(scope, erasure.gone)
+        left = unit.ledger.entries(scope)
+        cleaned = [erasure.of_entry(e) for e in left]
+        unit.ledger.rewrite(scope, [new for new, old in zip(cleaned, left, strict=True) if new is not old])
+        return sum(new != old for new, old in zip(cleaned, before, strict=True))
+
+    def _prove(
+        self, unit: Unit, scope: Scope, erasure: Erasure, plan: int, counts: Mapping[str, int], copies: Sequence[Copy]
+    ) -> ForgettingReceipt:
+        number = 1 + max((r.number for r in unit.forgotten.receipts(scope)), default=0)
+        unit.forgotten.add(scope, [replace(t, receipt=number) for t in erasure.tombstones])
+        at = erasure.plan.at
+        proof = ForgettingReceipt(
+            number, plan, at, erasure.horizon, erasure.reach, counts, tuple(copies), verified_at=at
+        )
+        unit.forgotten.write(scope, proof)
+        return proof
+
+    def carry(self, unit: Unit, scope: Scope, remains: Remains, erasing: Callable[[Unit], Erasure]) -> bool:
+        """Take over what was forgotten in a later state of this scope, and forget it again here; false when all of it is
+        known. `erasing` plans that, once the tombstones are in place.
+        """
+        known = {(t.mark, t.digest): t.at for t in unit.forgotten.tombstones(scope)}
+        stones = [
+            t
+            for t in remains.tombstones
+            if known.get((t.mark, t.digest), t.at) < t.at or (t.mark, t.digest) not in known
+        ]
+        receipts = unit.forgotten.receipts(scope)
+        given = {(r.at, r.reach) for r in receipts}
+        fresh = [r for r in remains.receipts if (r.at, r.reach) not in given]
+        if not stones and not fresh:
+            return False
+        last = max((r.number for r in receipts), default=0)
+        renumbered = {r.number: number for number, r in enumerate(fresh, last + 1)}
+        unit.forgotten.add(scope, [replace(t, receipt=renumbered.get(t.receipt, t.receipt)) for t in stones])
+        for receipt in fresh:
+            unit.forgotten.write(scope, replace(receipt, number=renumbered[receipt.number]))
+        erasure = erasing(unit)
+        if not erasure.is_empty:
+            self.erase(unit, scope, erasure)
+        return True
+
+    def note_verified(self, unit: Unit, scope: Scope, returned: int, now: datetime, *, whole: bool = True) -> None:
+        """The receipts of a scope were verified. Where only a part was looked at, what had come back before still counts."""
+        for receipt in unit.forgotten.receipts(scope):
+            count = returned if whole else max(returned, receipt.returned)
+            unit.forgotten.write(scope, replace(receipt, verified_at=now, returned=count))
+
+    def note_copy(self, unit: Unit, scope: Scope | None, copy: Copy) -> None:
+        """A backup or an export was made, which forgetting will not reach."""
+        unit.forgotten.note_copy(scope, copy)
+
+    def admit(self, unit: Unit, scope: Scope, observations: Iterable[Observation]) -> list[Observation]:
+        """What may be learnt of these observations: nothing that was forgotten after it was said, nothing that rests on
+        a message of which nothing is left. For whoever learns from old messages: distilling, again or for the first time.
+        """
+        tombs = Tombs(unit, scope, self.indexing.folding)
+        found = [admitted for o in observations if (admitted := tombs.admit(o)) is not None]
+        if tombs.horizon is None:
+            return found
+        gone = self._gone(unit, scope, {e.message for o in found for e in o.evidence})
+        return [o for o in found if not any(e.message in gone for e in o.evidence)]
+
+    def _gone(self, unit: Unit, scope: Scope, messages: Collection[int]) -> set[int]:
+        there = {m.seq for m in unit.messages.get(scope, messages) if not m.forgotten}
+        return set(messages) - there - {0}  # 0 stands for what was told without a message
+
+    def _fence(self, unit: Unit, scope: Scope, plan: Plan) -> None:
+        """The last fence: whoever made the plan, what was forgotten does not come back on words from before (SPEC F6)."""
+        tombs = Tombs(unit, scope, self.indexing.folding)
+        if tombs.horizon is None or plan.verb in SAID_NOW:
+            return
+        fresh = [c.after for c in plan.changes if c.after is not None and not tombs.is_free(c.after.affirmed_at)]
+        back = [m.id for m in fresh if tombs.holds(m) or self._gone(unit, scope, {e.message for e in m.evidence})]
+        if back:
+            raise PlanRefused(
+                f"{', '.join(back)} would bring back what was forgotten: only a new statement of the user can do that"
+            )
 
     def restore(self, unit: Unit, scope: Scope, archive: Archive) -> None:
         """Bring an exported scope back exactly as it was (SPEC F7). Not a plan of its own: its ledger comes with it.
@@ -149,33 +271,11 @@ class Gateway:
         unit.memories.set_heat(scope, dict(archive.heats()))
         for entries in _chunks(archive.entries()):
             unit.ledger.restore(scope, entries)
-        rebuild(unit, scope, self.indexing)
+        self.rebuild_views(unit, scope)
 
-    def _forget_words(self, unit: Unit, scope: Scope, memory: Memory) -> None:
-        """A message that nothing else rests on goes whole; from another only the span goes (SPEC F6).
-
-        An undo takes evidence from a memory, not what was said: messages that it once rested on go too.
-        """
-        spans = _ever_rested_on(unit, scope, memory)
-        seqs = {e.message for e in spans}
-        resting = unit.memories.resting_on(scope, seqs)
-        others = {seq: [m for m in memories if m != memory.seq] for seq, memories in resting.items()}
-        neighbours = {m.seq: m for m in unit.memories.get(scope, {m for ms in others.values() for m in ms})}
-        for message in unit.messages.get(scope, seqs):
-            if message.forgotten:
-                continue
-            kept = [e for m in others.get(message.seq, ()) for e in neighbours[m].evidence if e.message == message.seq]
-            text = _without(message.text, memory, [e for e in spans if e.message == message.seq], kept)
-            if text != message.text:
-                self._replace_words(unit, scope, message, text if kept else "")
-
-    def _replace_words(self, unit: Unit, scope: Scope, message: Message, text: str) -> None:
-        indexed = message.seq <= unit.text.indexed_up_to(scope)
-        if indexed:
-            unit.text.remove(scope, Kind.MESSAGE, [self.indexing.message(message)])
-        unit.messages.replace_text(scope, message.seq, text, forgotten=not text)
-        if indexed and text:
-            unit.text.add(scope, Kind.MESSAGE, [self.indexing.message(replace(message, text=text))])
+    def rebuild_views(self, unit: Unit, scope: Scope) -> int:
+        """Make every view of a scope again from messages and memories; gives the entries made."""
+        return sum(view.rebuild(unit, scope) for view in self.views)
 
     def _check_current(self, unit: Unit, scope: Scope, plan: Plan) -> None:
         current = {m.seq: m for m in unit.memories.get(scope, [c.seq for c in plan.changes])}
@@ -201,32 +301,3 @@ class Gateway:
 def _chunks(items: Iterator[T], size: int = 500) -> Iterator[list[T]]:
     while some := list(islice(items, size)):
         yield some
-
-
-def _last_picture(unit: Unit, scope: Scope, seq: int) -> Memory | None:
-    if stored := unit.memories.get(scope, [seq]):
-        return stored[0]
-    pictures = [c for entry in unit.ledger.about(scope, seq) for c in entry.plan.changes if c.seq == seq]
-    return (pictures[-1].after or pictures[-1].before) if pictures else None
-
-
-def _ever_rested_on(unit: Unit, scope: Scope, memory: Memory) -> set[Evidence]:
-    pictures = [c for entry in unit.ledger.about(scope, memory.seq) for c in entry.plan.changes if c.seq == memory.seq]
-    known = [memory, *(m for c in pictures for m in (c.before, c.after) if m is not None)]
-    return {e for m in known for e in m.evidence}
-
-
-def _without(text: str, memory: Memory, spans: Collection[Evidence], kept: Collection[Evidence]) -> str:
-    """`text` with the characters of the spans blotted out. Where a kept span needs them too (从 A 换成 B rests under
-    both), only what the memory itself says goes: its object, or all of it when that is not there word for word."""
-    needed = {i for e in kept for i in range(e.start, e.end)}
-    told = {i for e in spans for i in range(e.start, min(e.end, len(text)))}
-    own = told.intersection(_places(text, memory.triple.object)) if memory.triple else set()
-    gone = told - needed | (own or told)
-    return "".join(FORGOTTEN if i in gone else character for i, character in enumerate(text))
-
-
-def _places(text: str, words: str) -> set[int]:
-    """The places of the characters that say these words, in capitals or not."""
-    found = re.finditer(re.escape(words), text, re.IGNORECASE)
-    return {i for match in found for i in range(match.start(), match.end())}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from jiyi.domain.forgetting import Erased
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.ports import Document, Kind, Unit
+from jiyi.text.passages import Folding
 from jiyi.text.segmentation import Segmenter
+from jiyi.views import View
 
 CHUNK = 500
 """Messages indexed in one transaction: long imports stay readable and writable meanwhile."""
@@ -18,6 +21,10 @@ class Indexing:
     """The one way from texts to terms, for writing and for checking."""
 
     segmenter: Segmenter
+    folding: Folding = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folding", Folding(self.segmenter.fold))
 
     def memory(self, memory: Memory) -> Document:
         """A memory is found by its text and by its search keywords (SPEC C10)."""
@@ -60,3 +67,27 @@ def rebuild(unit: Unit, scope: Scope, indexing: Indexing) -> int:
     memories = unit.memories.listing(scope, status=None)
     unit.text.add(scope, Kind.MEMORY, [indexing.memory(m) for m in memories])
     return len(memories) + index_messages(unit, scope, unit.messages.last_seq(scope), indexing)
+
+
+@dataclass(frozen=True, slots=True)
+class TextView(View):
+    """The text index as a view that forgetting reaches (SPEC F6)."""
+
+    indexing: Indexing
+
+    @property
+    def name(self) -> str:
+        return "text index"
+
+    def erase(self, unit: Unit, scope: Scope, erased: Erased) -> int:
+        """Memories and messages go as they were indexed; what is left of a message is indexed again."""
+        unit.text.remove(scope, Kind.MEMORY, [self.indexing.memory(m) for m in erased.memories])
+        mark = unit.text.indexed_up_to(scope)
+        indexed = [b for b in erased.messages if b.before.seq <= mark]
+        unit.text.remove(scope, Kind.MESSAGE, [self.indexing.message(b.before) for b in indexed])
+        left = [self.indexing.message(b.after) for b in indexed if not b.after.forgotten]
+        unit.text.add(scope, Kind.MESSAGE, left)
+        return len(erased.memories) + len(indexed)
+
+    def rebuild(self, unit: Unit, scope: Scope) -> int:
+        return rebuild(unit, scope, self.indexing)

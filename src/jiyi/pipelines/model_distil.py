@@ -103,6 +103,7 @@ class ModelDistiller:
         believed = unit.memories.get(scope, {seq for seqs in resting.values() for seq in seqs})
         observations, dropped = self.candidates.observe(candidates, messages, believed)
         _log_dropped(job, dropped)
+        observations = self.gateway.admit(unit, scope, observations)
         turns = turns_before(unit, scope, messages[0], self.guard.policy.turns)
         admitted = self.guard.admit(observations, messages, turns)
         if not admitted.observations and not admitted.refusals:

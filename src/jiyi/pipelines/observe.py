@@ -18,8 +18,10 @@ from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.guarding import Guard, turns_before
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.pipelines.redacting import Redaction
+from jiyi.pipelines.tombstones import Tombs, left_of
 from jiyi.ports import Store, Unit
 from jiyi.settings import Limits
+from jiyi.text.passages import Folding
 
 INDEX, DISTIL = "index", "distil"
 """Kinds of the jobs that observing queues; the payload is `{"first": seq, "last": seq}`."""
@@ -45,9 +47,12 @@ def observe(
     messages: Sequence[IncomingMessage],
     now: datetime,
     redaction: Redaction,
+    folding: Folding,
     kinds: Sequence[str] = (INDEX, DISTIL),
 ) -> Observed:
     """Redact checked messages, store them and queue their indexing and distilling, in one transaction. Durable on return.
+
+    What was forgotten since it was said is not stored again: neither a message, nor a sentence, nor words (SPEC F6).
 
     Args:
         kinds: of the jobs to queue.
@@ -60,10 +65,10 @@ def observe(
 
     def add(unit: Unit) -> list[tuple[Message, bool]]:
         try:
-            return unit.messages.add(scope, redacted)
+            return add_unforgotten(unit, scope, redacted, folding)
         except ConflictingMessage:
             known = [redaction.as_known(unit, scope, *pair) for pair in zip(messages, redacted, strict=True)]
-            return unit.messages.add(scope, known)
+            return add_unforgotten(unit, scope, known, folding)
 
     def work(unit: Unit) -> Observed:
         stored = add(unit)
@@ -75,6 +80,29 @@ def observe(
         return Observed(tuple(message for message, _ in stored), len(fresh))
 
     return store.write(work)
+
+
+def add_unforgotten(
+    unit: Unit, scope: Scope, messages: Sequence[IncomingMessage], folding: Folding
+) -> list[tuple[Message, bool]]:
+    """`Messages.add` without what was forgotten. Of a message of which nothing may be left a tombstone is stored, under a
+    hash of its id, and it does not count as new."""
+    tombs = Tombs(unit, scope, folding)
+    hits = [tombs.hits(message) for message in messages]
+    if not any(hits):
+        return unit.messages.add(scope, messages)
+    left = [left_of(m.text, hit) if hit else m.text for m, hit in zip(messages, hits, strict=True)]
+    stored = unit.messages.add(
+        scope, [m if text else tombs.buried(m) for m, text in zip(messages, left, strict=True)]
+    )  # fmt: skip
+    changed = [
+        replace(message, text=text, forgotten=not text, altered=True)
+        for (message, is_new), hit, text in zip(stored, hits, left, strict=True)
+        if is_new and hit
+    ]
+    unit.messages.rewrite(scope, changed)
+    now = {m.seq: m for m in changed}
+    return [(now.get(m.seq, m), is_new and bool(text)) for (m, is_new), text in zip(stored, left, strict=True)]
 
 
 def distil_messages(
@@ -103,7 +131,7 @@ def distil_messages(
             continue
         legible = redaction.legible(message)
         read = distiller.distil(legible, zone=message.at.tzinfo or UTC, cleaned=guard.read(legible).cleaned)
-        told = [o for o in read if redaction.tells(o)]
+        told = gateway.admit(unit, scope, [o for o in read if redaction.tells(o)])
         if not told:
             continue
         admitted = guard.admit(told, [legible], turns_before(unit, scope, message, guard.policy.turns))

@@ -38,6 +38,7 @@ from jiyi.ports import (
     StoreInfo,
     Unit,
 )
+from jiyi.stores.reference_forgotten import ReferenceForgotten
 from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments
 from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
 
@@ -50,8 +51,9 @@ _STANDARD = BM25()
 
 
 class _Unit:
-    def __init__(self, access: Access, bm25: BM25) -> None:
+    def __init__(self, access: Access, bm25: BM25, secret: bytes) -> None:
         self._access = access
+        self.forgotten = ReferenceForgotten(access, secret)
         self.messages = _Messages(access)
         self.memories = _Memories(access)
         self.text = _TextIndex(access, bm25)
@@ -138,6 +140,10 @@ class _Messages:
         if seq in messages:
             message = replace(messages[seq], text=text, forgotten=forgotten, altered=True)
             messages[seq] = replace(message, name=None, labels=NO_LABELS) if forgotten else message
+
+    def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
+        stored = self._access.change(scope).messages
+        stored.update({m.seq: replace(m, altered=True) for m in messages if m.seq in stored})
 
     def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
         numbers = [self.last_seq(scope), *(m.seq for m in messages)]
@@ -349,6 +355,10 @@ class _Ledger:
                 plan = replace(entry.plan, reason="", judgements=(), changes=kept)
                 ledger[seq] = replace(entry, plan=plan, forgotten=True)
 
+    def rewrite(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
+        ledger = self._access.change(scope).ledger
+        ledger.update({e.seq: e for e in entries if e.seq in ledger})
+
 
 class _Jobs:
     def __init__(self, access: Access) -> None:
@@ -407,6 +417,22 @@ class _Jobs:
             return
         del state.jobs[job.id]
         state.dead[job.id] = queued, DeadJob(job.id, queued.scope, queued.kind, queued.attempt, error, now)
+
+    def recall(self, scope: Scope, now: datetime) -> int:
+        jobs = self._access.change_all().jobs
+        running = [j for j in jobs.values() if j.scope == scope and j.lease_until is not None]
+        jobs.update({j.id: replace(j, lease_until=None, due_at=now) for j in running})
+        return len(running)
+
+    def drop(self, scope: Scope) -> int:
+        state = self._access.change_all()
+        queued = [j.id for j in state.jobs.values() if j.scope == scope]
+        dead = [number for number, (job, _) in state.dead.items() if job.scope == scope]
+        for number in queued:
+            del state.jobs[number]
+        for number in dead:
+            del state.dead[number]
+        return len(queued) + len(dead)
 
     def counts(self, scope: Scope | None, now: datetime) -> JobCounts:
         state = self._access.all()
@@ -478,7 +504,7 @@ class ReferenceStore(Store):
         self._check_open()
         access = Access(self.data.state, writable=False)
         try:
-            yield _Unit(access, self._bm25)
+            yield _Unit(access, self._bm25, self.data.secret)
         finally:
             access.end()
 
@@ -486,7 +512,7 @@ class ReferenceStore(Store):
         def in_unit(state: State) -> T:
             access = Access(state, writable=True)
             try:
-                return work(_Unit(access, self._bm25))
+                return work(_Unit(access, self._bm25, self.data.secret))
             finally:
                 access.end()
 
@@ -525,7 +551,7 @@ class ReferenceStore(Store):
     def check(self, terms_of: Callable[[Kind, Memory | Message], Document]) -> Iterator[Check]:
         self._check_open()
         state = self.data.state
-        unit = _Unit(Access(state, writable=False), self._bm25)
+        unit = _Unit(Access(state, writable=False), self._bm25, self.data.secret)
         for scope, held in state.scopes.items():
             yield _index_check(unit, held, scope, terms_of)
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from jiyi.domain.asking import ModelCall
+from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Tombstone
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.plans import LedgerEntry
@@ -32,6 +33,8 @@ class ScopeState:
     indexed_up_to: int = 0
     ledger: dict[int, LedgerEntry] = field(default_factory=dict)
     cuts: dict[int, int] = field(default_factory=dict)
+    tombstones: dict[tuple[Mark, bytes], Tombstone] = field(default_factory=dict)
+    receipts: dict[int, ForgettingReceipt] = field(default_factory=dict)
 
     def copy(self) -> Self:
         return replace(self, **_copied_dicts(self))
@@ -68,6 +71,7 @@ class State:
     last_turn: int = 0
     model_calls: dict[int, ModelCall] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
+    copies: dict[int, tuple[Scope | None, Copy]] = field(default_factory=dict)
 
     def copy(self) -> Self:
         scopes = {scope: state.copy() for scope, state in self.scopes.items()}

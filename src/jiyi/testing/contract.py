@@ -19,6 +19,7 @@ To hold a store of your own to them, subclass with your fixtures and run pytest:
 """
 
 from jiyi.testing.contract_base import Contract
+from jiyi.testing.contract_forgotten import ForgottenContract
 from jiyi.testing.contract_jobs import JobsContract
 from jiyi.testing.contract_ledger import LedgerContract
 from jiyi.testing.contract_memories import MemoriesContract
@@ -30,6 +31,7 @@ from jiyi.testing.contract_text import TextIndexContract
 
 __all__ = [
     "Contract",
+    "ForgottenContract",
     "JobsContract",
     "LedgerContract",
     "MemoriesContract",

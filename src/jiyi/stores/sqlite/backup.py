@@ -77,6 +77,13 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> Path | None
     return kept
 
 
+def secret_of(path: Path) -> bytes:
+    """The secret of a closed database; nothing for one that was never opened."""
+    with contextlib.closing(connect(path)) as connection:
+        found = connection.execute("SELECT value FROM store_setting WHERE name = 'secret'").fetchall()
+    return bytes.fromhex(found[0][0]) if found else b""
+
+
 def _check_source(source: Path) -> None:
     if not source.is_file():
         raise StoreError(f"there is no file {source}: give the path of a backup")

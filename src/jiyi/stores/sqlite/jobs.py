@@ -84,6 +84,15 @@ class SqliteJobs(Jobs):
         for owner, lane in self._access.change_returning(sql, (error, micros(now), job.id, job.attempt)):
             self._step_up(owner, lane)
 
+    def recall(self, scope: Scope, now: datetime) -> int:
+        owner = self._access.owner(scope)
+        # The next claim raises the attempt, so the old holder's can never come back.
+        sql = "UPDATE job SET state = 'waiting', due_at = ? WHERE owner = ? AND state = 'running'"
+        return self._access.change(sql, (micros(now), owner))
+
+    def drop(self, scope: Scope) -> int:
+        return self._access.change("DELETE FROM job WHERE owner = ?", (self._access.owner(scope),))
+
     def counts(self, scope: Scope | None, now: datetime) -> JobCounts:
         owner = None if scope is None else self._access.owner(scope) or 0
         of_owner = "" if owner is None else "AND owner = :owner"

@@ -110,6 +110,21 @@ class SqliteLedger(Ledger):
         self._access.change(f"DELETE FROM ledger_words WHERE plan IN ({held})", (keys,))
         self._access.change("DELETE FROM ledger_change WHERE memory IN (SELECT value FROM json_each(?))", (keys,))
 
+    def rewrite(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
+        self._access.check_writable()
+        owner = self._access.owner(scope)
+        if owner is None:
+            return
+        for entry in entries:
+            key = row_key(owner, entry.seq)
+            for sql in (
+                "DELETE FROM ledger_change WHERE plan = ?",
+                "DELETE FROM ledger_words WHERE plan = ?",
+            ):
+                self._access.change(sql, (key,))
+            if self._access.change("DELETE FROM ledger WHERE key = ?", (key,)):
+                self._insert(owner, entry)
+
 
 @damage
 def _entry(row: Row, changes: tuple[Change, ...]) -> LedgerEntry:

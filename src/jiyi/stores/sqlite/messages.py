@@ -186,6 +186,22 @@ class SqliteMessages(Messages):
             sql = f"UPDATE message SET text = ?, forgotten = ?, altered = 1{said_by} WHERE key = ?"
             self._access.change(sql, (text, forgotten, row_key(owner, seq)))
 
+    def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
+        self._access.check_writable()
+        owner = self._access.owner(scope)
+        if owner is None:
+            return
+        sql = (
+            "UPDATE message SET id = ?, session = ?, role = ?, at = ?, utc_offset = ?, name = ?, labels = ?,"
+            " forgotten = ?, altered = 1, text = ? WHERE key = ?"
+        )
+        rows = [
+            (m.id, m.session, m.role.value, micros(m.at), utc_offset(m.at), m.name, labels_to_json(m.labels),
+             m.forgotten, m.text, row_key(owner, m.seq))
+            for m in messages
+        ]  # fmt: skip
+        self._access.change_many(sql, rows)
+
     def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
         owner = self._access.make_owner(scope)
         numbers = [self._access.counter(owner, "message"), *(m.seq for m in messages)]

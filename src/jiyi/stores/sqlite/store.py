@@ -146,7 +146,7 @@ class SqliteStore(Store):
         # Read each time: another process may have changed them. It also fixes the snapshot of a reading unit now.
         sql = "SELECT value FROM store_setting WHERE name IN ('text.memory', 'text.message') ORDER BY name"
         (memory,), (message,) = access.rows(sql)
-        return SqliteUnit(access, self._rules(memory, message))
+        return SqliteUnit(access, self._rules(memory, message), self._secret)
 
     def read(self) -> AbstractContextManager[Unit]:
         return self._readers.snapshot()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jiyi.domain.scope import Scope
 from jiyi.ports import Unit
 from jiyi.stores.sqlite.access import Access
+from jiyi.stores.sqlite.forgotten import SqliteForgotten
 from jiyi.stores.sqlite.jobs import SqliteJobs
 from jiyi.stores.sqlite.ledger import SqliteLedger
 from jiyi.stores.sqlite.memories import SqliteMemories
@@ -15,8 +16,9 @@ from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
 
 
 class SqliteUnit(Unit):
-    def __init__(self, access: Access, rules: TextRules) -> None:
+    def __init__(self, access: Access, rules: TextRules, secret: bytes) -> None:
         self._access = access
+        self._forgotten = SqliteForgotten(access, secret)
         self._messages = SqliteMessages(access)
         self._memories = SqliteMemories(access)
         self._text = SqliteTextIndex(access, rules)
@@ -25,6 +27,10 @@ class SqliteUnit(Unit):
         self._schedule = SqliteSchedule(access)
         self._segments = SqliteSegments(access)
         self._model_calls = SqliteModelCalls(access)
+
+    @property
+    def forgotten(self) -> SqliteForgotten:
+        return self._forgotten
 
     @property
     def messages(self) -> SqliteMessages:

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 import jiyi
 from jiyi.errors import JiyiError, NotFound
-from jiyi.surfaces.cli import demo, doctor, exporting, importing, measuring, reading, upkeep, writing
+from jiyi.surfaces.cli import demo, doctor, exporting, forgetting, importing, measuring, reading, upkeep, writing
 from jiyi.surfaces.cli.calls import Action, Common, Db, Json, Quiet, Tenant, Tz, User, with_common
 from jiyi.surfaces.cli.output import harden_streams, harmless, silence_stdout
 
@@ -147,7 +147,7 @@ GROUPS: dict[str, dict[str, Action]] = {
     "Change": {
         "correct": writing.correct,
         "feedback": writing.feedback,
-        "forget": writing.forget,
+        "forget": forgetting.forget,
         "undo": writing.undo,
         "answer": writing.answer,
         "ledger": reading.ledger,

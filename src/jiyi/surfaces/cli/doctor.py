@@ -162,7 +162,11 @@ def _file(path: Path) -> Iterator[Check]:
 
 
 def _files(path: Path) -> list[Path]:
-    return [p for p in (path, Path(f"{path}-wal"), Path(f"{path}-shm"), Path(f"{path}.key")) if p.exists()]
+    return [
+        p
+        for p in (path, Path(f"{path}-wal"), Path(f"{path}-shm"), Path(f"{path}.key"), Path(f"{path}.forgotten"))
+        if p.exists()
+    ]
 
 
 def _mode(path: Path) -> int:
@@ -206,7 +210,7 @@ def _jobs(layer: MemoryLayer) -> Check:
 
 
 def _repairs(call: Call) -> Iterator[str]:
-    """Nothing here can lose a memory: rights of files, indexes and counters."""
+    """Nothing here can lose a memory that was not to be forgotten: rights of files, indexes, counters, what came back."""
     path = call.database
     if path is None or not path.exists():
         return
@@ -219,6 +223,9 @@ def _repairs(call: Call) -> Iterator[str]:
     if _index_is_stale(call):
         with open_memory(settings=call.settings, reindexing=True) as layer:
             yield f"{counted(rebuild_index(layer, call), 'text')} indexed anew"
+    with open_memory(settings=call.settings) as layer:
+        if again := layer.forget_again():
+            yield f"forgot again what had come back to {counted(len(again), 'user')}"
 
 
 def _index_is_stale(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""Commands that change one user's memory: remember, observe, correct, forget, undo."""
+"""Commands that change one user's memory: remember, observe, correct, undo."""
 
 from __future__ import annotations
 
@@ -189,29 +189,6 @@ def feedback(
         receipt = me.feedback(memory, verdict)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"noted that it was {verdict}"))
-
-
-def forget(
-    call: Call,
-    memory: Memory,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
-    """Forget one memory for good, its words in the messages and in the ledger too. It cannot be undone."""
-    with call.memory() as me:
-        planned = me.forget(memory=memory, dry_run=True)
-        if dry_run:
-            lines = receipt_lines(planned, "this would be forgotten for good")
-            call.out.show(receipt_document(planned, me, call.zone, dry_run=True), lines)
-            return
-        if not yes:
-            if not sys.stdin.isatty():
-                raise InputError(f"nobody is there to ask, and forgetting {memory} cannot be undone: say --yes")
-            for line in change_lines(planned.plan):
-                call.out.note(line)
-            typer.confirm("Forget this for good?", abort=True, err=True)
-        receipt = me.forget(memory=memory)
-        call.out.show(receipt_document(receipt, me, call.zone), [f"forgot {memory} for good  (plan {receipt.plan_id})"])
 
 
 def undo(

@@ -1,0 +1,3 @@
+DROP TABLE copy;
+DROP TABLE tombstone;
+DROP TABLE forgetting;

@@ -1,0 +1,122 @@
+"""Tombstones, receipts of forgetting and known copies in SQLite (SPEC F6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from jiyi.domain.encoding import instant, micros, optional_instant, optional_micros, to_json
+from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Reach, Tombstone, scope_key
+from jiyi.domain.scope import Scope
+from jiyi.forgotten import Forgotten
+from jiyi.stores.encoding import damage
+from jiyi.stores.sqlite.access import Access, Row, first_key, last_key, marks, row_key, seq_of
+
+CHUNK = 500
+MARKS = {mark.value: mark for mark in Mark}
+
+
+class SqliteForgotten(Forgotten):
+    def __init__(self, access: Access, secret: bytes) -> None:
+        self._access = access
+        self._secret = secret
+
+    def key(self, scope: Scope) -> bytes:
+        return scope_key(self._secret, scope.tenant, scope.user)
+
+    def horizon(self, scope: Scope) -> datetime | None:
+        owner = self._access.owner(scope)
+        sql = "SELECT max(horizon) FROM forgetting WHERE key > ? AND key <= ?"
+        return None if owner is None else optional_instant(self._access.value(sql, (first_key(owner), last_key(owner))))
+
+    def lengths(self, scope: Scope, mark: Mark) -> list[int]:
+        owner = self._access.owner(scope)
+        sql = "SELECT DISTINCT length FROM tombstone WHERE owner = ? AND mark = ? ORDER BY length"
+        return [length for (length,) in self._access.rows(sql, (owner, mark.value))]
+
+    def find(self, scope: Scope, mark: Mark, digests: Collection[bytes]) -> dict[bytes, datetime]:
+        owner, wanted = self._access.owner(scope), list(set(digests))
+        found: dict[bytes, datetime] = {}
+        for start in range(0, len(wanted) if owner is not None else 0, CHUNK):
+            some = wanted[start : start + CHUNK]
+            sql = f"SELECT digest, at FROM tombstone WHERE owner = ? AND mark = ? AND digest IN ({marks(len(some))})"
+            found.update((d, instant(at)) for d, at in self._access.rows(sql, (owner, mark.value, *some)))
+        return found
+
+    def tombstones(self, scope: Scope) -> list[Tombstone]:
+        owner = self._access.owner(scope)
+        sql = "SELECT mark, digest, at, length, receipt FROM tombstone WHERE owner = ? ORDER BY mark, digest"
+        return [_tombstone(row) for row in self._access.rows(sql, (owner,))]
+
+    def add(self, scope: Scope, tombstones: Collection[Tombstone]) -> None:
+        owner = self._access.make_owner(scope)
+        sql = (
+            "INSERT INTO tombstone (owner, mark, digest, length, at, receipt) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET at = excluded.at, receipt = excluded.receipt WHERE at < excluded.at"
+        )
+        rows = [(owner, t.mark.value, t.digest, t.length, micros(t.at), t.receipt) for t in tombstones]
+        self._access.change_many(sql, rows)
+
+    def receipts(self, scope: Scope) -> list[ForgettingReceipt]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        sql = """
+            SELECT key, plan, at, horizon, reach, erased, copies, verified_at, returned
+            FROM forgetting WHERE key > ? AND key <= ? ORDER BY key
+        """
+        return [_receipt(row) for row in self._access.rows(sql, (first_key(owner), last_key(owner)))]
+
+    def size(self) -> tuple[int, int]:
+        [(receipts, stones)] = self._access.rows(
+            "SELECT (SELECT count(*) FROM forgetting), (SELECT count(*) FROM tombstone)"
+        )
+        return receipts, stones
+
+    def write(self, scope: Scope, receipt: ForgettingReceipt) -> None:
+        owner = self._access.make_owner(scope)
+        sql = f"INSERT OR REPLACE INTO forgetting VALUES ({marks(10)})"
+        copies = to_json([[c.kind, c.path, micros(c.at)] for c in receipt.copies])
+        self._access.change(
+            sql,
+            (
+                row_key(owner, receipt.number),
+                owner,
+                receipt.plan,
+                micros(receipt.at),
+                micros(receipt.horizon),
+                receipt.reach.value,
+                to_json(dict(receipt.erased)),
+                copies,
+                optional_micros(receipt.verified_at),
+                receipt.returned,
+            ),
+        )
+
+    def note_copy(self, scope: Scope | None, copy: Copy) -> None:
+        owner = None if scope is None else self._access.make_owner(scope)
+        sql = "INSERT INTO copy (owner, kind, path, at) VALUES (?, ?, ?, ?)"
+        self._access.change(sql, (owner, copy.kind, copy.path, micros(copy.at)))
+
+    def copies(self, scope: Scope) -> list[Copy]:
+        sql = "SELECT kind, path, at FROM copy WHERE owner IS NULL OR owner = ? ORDER BY number"
+        return [
+            Copy(kind, path, instant(at)) for kind, path, at in self._access.rows(sql, (self._access.owner(scope),))
+        ]
+
+
+@damage
+def _tombstone(row: Row) -> Tombstone:
+    mark, digest, at, length, receipt = row
+    return Tombstone(MARKS[mark], digest, instant(at), length, receipt)
+
+
+@damage
+def _receipt(row: Row) -> ForgettingReceipt:
+    key, plan, at, horizon, reach, erased, copies, verified_at, returned = row
+    counts: Mapping[str, int] = json.loads(erased)
+    known = tuple(Copy(kind, path, instant(made)) for kind, path, made in json.loads(copies))
+    return ForgettingReceipt(
+        seq_of(key), plan, instant(at), instant(horizon), Reach(reach), counts, known, optional_instant(verified_at), returned
+    )  # fmt: skip
