@@ -94,8 +94,8 @@ class Engine:
         """When what is said now is said: after all that was forgotten, also where the clock stands still or was set back."""
         now = self.clock()
         with self.store.read() as unit:
-            last = max((r.at for r in unit.forgotten.receipts(scope)), default=None)
-        return now if last is None or now > last else last + MOMENT
+            last = max((min(r.horizon, r.at + MOMENT) for r in unit.forgotten.receipts(scope)), default=now)
+        return max(now, last)
 
     def forget(
         self, scope: Scope, request: Request, actor: Actor, *, dry_run: bool, purge: bool = True

@@ -109,7 +109,7 @@ class ScopedMemory:
         kind = None if category is None else read_category(category)
         if importance is not None and importance not in range(1, 6):
             raise InputError(f"importance = {importance}: use 1 (trifle) to 5 (vital)")
-        now = self._engine.now(self._scope)
+        now = self._clock()
         declared = self._parts.guard.declared(text, kind)
         observations = self._parts.distiller.declare(
             declared.text,
@@ -315,7 +315,7 @@ class ScopedMemory:
             InstructsAgent: the text tries to instruct the agent (SPEC C12).
         """
         text = self._statement(text)
-        now = self._engine.now(self._scope)
+        now = self._clock()
 
         def work(unit: Unit) -> Receipt:
             wrong = self._memory(unit, memory)

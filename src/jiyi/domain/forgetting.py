@@ -27,7 +27,7 @@ class Reach(StrEnum):
 
 
 class Mark(StrEnum):
-    """What a tombstone keeps from coming back, in anything that was said up to its instant."""
+    """What a tombstone keeps from coming back, in anything that was said before its instant."""
 
     ID = "id"  # the message of that id
     TEXT = "text"  # a message that reads so
@@ -43,7 +43,7 @@ class Tombstone:
     """A keyed hash of what was forgotten, which tells nothing to who does not have it already.
 
     `length` counts the folded characters of WORDS and TOPIC, so that a text can be looked through for them; else it
-    is 0. Whatever was said after `at` is said anew. `receipt` is the number of the forgetting.
+    is 0. Whatever was said at `at` or later is said anew. `receipt` is the number of the forgetting.
     """
 
     mark: Mark

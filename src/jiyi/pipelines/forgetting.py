@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from jiyi.domain.belief import ended
@@ -38,6 +38,7 @@ from jiyi.pipelines.tombstones import Tombs, blotted, names_of, places, told_by
 from jiyi.ports import Unit
 
 CHUNK = 500
+MOMENT = timedelta(microseconds=1)
 Pictures: TypeAlias = Mapping[int, Sequence[Memory]]
 """Every memory by number: as it is, or as the ledger last shows it; then all its pictures in the ledger, in order."""
 Times: TypeAlias = tuple[datetime | None, datetime | None]
@@ -422,7 +423,7 @@ class Forgetting:
             for picture in pictures.get(number, ()):
                 if (value := value_words(picture.key, picture.value)) not in kept_values:
                     at = marks.get((Mark.VALUE, value), erasure.plan.at)
-                    marks[Mark.VALUE, value] = max(at, picture.affirmed_at)
+                    marks[Mark.VALUE, value] = max(at, picture.affirmed_at + MOMENT)
         buried_ones = [b.before for b in erasure.blots if b.after.forgotten]
         if buried_ones:
             changed = {b.before.seq: b.after for b in erasure.blots}
@@ -431,7 +432,7 @@ class Forgetting:
                 for mark, words in self._marks_of(message):
                     if mark is Mark.ID or words not in texts:
                         at = marks.get((mark, words), erasure.plan.at)
-                        marks[mark, words] = max(at, message.at)
+                        marks[mark, words] = max(at, message.at + MOMENT)
         return tuple(
             Tombstone(mark, digest_of(key, mark, words), at, len(words) if mark in (Mark.WORDS, Mark.TOPIC) else 0)
             for (mark, words), at in marks.items()

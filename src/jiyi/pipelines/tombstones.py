@@ -1,8 +1,8 @@
 """Whatever comes in, and whatever is there, held against what was forgotten (SPEC F6).
 
 The store keeps only keyed hashes, so a text is cut into all that could have been forgotten (the whole of it, its
-sentences, every stretch of the lengths that tombstones have) and each piece is hashed and looked up. What was said after
-the instant of a tombstone is said anew and passes; above the scope's horizon nothing is even hashed.
+sentences, every stretch of the lengths that tombstones have) and each piece is hashed and looked up. What was said from
+the instant of a tombstone on is said anew and passes; above the scope's horizon nothing is even hashed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Tombs:
 
     def is_free(self, at: datetime) -> bool:
         """Whether what was said then cannot have been forgotten."""
-        return self.horizon is None or at > self.horizon
+        return self.horizon is None or at >= self.horizon
 
     def hits(self, message: Message | IncomingMessage) -> Hits:
         """What of a message must not be there. A blotted or buried one has nothing any more."""
@@ -122,9 +122,7 @@ class Tombs:
         """Those texts of which a tombstone of the mark stands for this instant."""
         digests: Mapping[str, bytes] = {text: digest_of(self._key, mark, text) for text in texts if text}
         found = self._unit.forgotten.find(self._scope, mark, list(digests.values())) if digests else {}
-        return {
-            text for text, digest in digests.items() if digest in found and (mark is Mark.ID or at <= found[digest])
-        }
+        return {text for text, digest in digests.items() if digest in found and (mark is Mark.ID or at < found[digest])}
 
 
 def left_of(text: str, hits: Hits) -> str:
