@@ -125,7 +125,10 @@ def test_the_date_is_that_of_the_place_where_it_was_said() -> None:
         ("I have an interview tomorrow at 9 am", datetime(2026, 3, 13, tzinfo=EAST)),
         ("我们下周三要和阿里云签合同", datetime(2026, 3, 19, tzinfo=EAST)),
         ("我昨天改了密码", None),
-        ("截止日期是下周五", None),
+        ("截止日期是下周五", datetime(2026, 3, 21, tzinfo=EAST)),
+        ("报名截止 3 月 15 日", datetime(2026, 3, 16, tzinfo=EAST)),
+        ("The deadline is March 20", datetime(2026, 3, 21, tzinfo=EAST)),
+        ("截止日期是三月", datetime(2026, 4, 1, tzinfo=EAST)),
     ],
 )
 def test_what_lies_ahead_is_over_after_its_day(text: str, until: datetime | None) -> None:

@@ -47,11 +47,12 @@ def _chinese(t: Mapping[str, Any]) -> list[tuple[str, Handler]]:
     some = rf"(?<![\d.第几数上好约莫近{digits}])"
     n = rf"{some}(?P<n>\d{{1,3}}|[{digits}]{{1,5}})"
     year = (
-        r"(?:(?P<y>(?<!\d)(?:19|20)\d\d年|(?<![零〇一二三四五六七八九])[一二][零〇九][零〇一二三四五六七八九]{2}年)度?"
+        r"(?:(?P<y>(?<!\d)(?:19|20)\d\d\s?年|(?<![零〇一二三四五六七八九])[一二][零〇九][零〇一二三四五六七八九]{2}年)度?"
         rf"|(?P<ry>{either(t['years'])})|{some}(?P<yn>\d{{1,3}}|[{digits}]{{1,4}})年{ways.format('yd')})"
     )
-    month = rf"(?<!农历)(?<!阴历)(?<!旧历)(?P<m>(?<!\d)(?:1[0-2]|0?[1-9])|十[一二]?|(?<!十)[一二三四五六七八九])月份?(?!初[{digits}]|[天球饼亮])"
+    month = rf"(?<!农历)(?<!阴历)(?<!旧历)(?P<m>(?<!\d)(?:1[0-2]|0?[1-9])|十[一二]?|(?<!十)[一二三四五六七八九])\s?月份?(?!初[{digits}]|[天球饼亮])"
     day = r"(?P<d>3[01]|[12]\d|0?[1-9]|三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九])[日号]"
+    spaced_day = day.replace("[日号]", r"\s?[日号]")  # 3 月 5 日, as some people space numbers
     # 5号楼, 7号球衣, 3日游: not days of the month.
     day_end = r"(?![楼线门店车房桌机院床库厅口馆选球位文字码服衣柜箱仓元游间内后站墙岁三千])"
     third = rf"(?P<third>{either(t['thirds'])})(?![{digits}日学国间期层秋中])"
@@ -60,7 +61,7 @@ def _chinese(t: Mapping[str, Any]) -> list[tuple[str, Handler]]:
     weekday = r"(?:周(?=[一二三四五六日])|星期|礼拜)(?P<w>[一二三四五六日天])(?![次遍顿节趟回场个])"
     minutes = r"(?:(?P<half_past>半)|(?P<quarters>[一三])刻|(?P<mi>[0-5]\d|[零〇一二三四五六七八九十]{2,3})分?|(?P<mi2>\d|[一二三四五六七八九])分|整|钟)?"
     return [
-        (rf"(?<![第个])(?:{year}的?)?{month}(?:的?{day}{day_end}|{third})?", Reading.month_day),
+        (rf"(?<![第个])(?:{year}的?\s?)?{month}(?:的?\s?{spaced_day}{day_end}|{third})?", Reading.month_day),
         (
             rf"{year}(?!的?(?:\d\d?|[{digits}]{{1,2}})月)(?:的?(?:年?{third}|(?P<half>[上下])半年"
             rf"|第?(?P<q>[一二三四1-4])季度|[Qq](?P<q2>[1-4])(?![A-Za-z0-9])|(?P<season>[{seasons}])[天季]))?",

@@ -358,7 +358,7 @@ class Reading:
     def _year(self, g: Mapping[str, str | None]) -> tuple[int | None, bool]:
         """The year that is named, and whether it is named outright."""
         if written := g.get("y"):
-            digits = written.rstrip("年")
+            digits = written.removesuffix("年").strip()
             return (int(digits) if digits.isdigit() and digits.isascii() else digit_string(digits)), True
         if word := g.get("ry"):
             return self.today.year + int(self.words.look_up("years", word)), False

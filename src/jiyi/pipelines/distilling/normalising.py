@@ -67,10 +67,19 @@ class Normalising:
         return words if found.language is Language.ZH else f" {self.times.inside_sentence(words)}"
 
     def until(self, found: Found, at: datetime) -> datetime | None:
-        """When what was said is over by itself: an appointment, with its day."""
+        """When what was said is over by itself: an appointment with its day, a deadline with its date."""
+        if at.tzinfo is not None and (due := self._deadline(found, at)) is not None:
+            return Calendar(at.tzinfo).day(due.last_day).end
         if found.time is None or found.time.when is None or not found.expires or at.tzinfo is None:
             return None
         return Calendar(at.tzinfo).day(found.time.when.last_day).end
+
+    def _deadline(self, found: Found, at: datetime) -> When | None:
+        """The date that is all that a statement of what lies ahead tells: 截止日期是3月5日 (SPEC F3)."""
+        relation = found.relation
+        if relation is None or relation.object_type != DATE or relation.name not in self.constructions.ahead:
+            return None
+        return None if found.negated else self._only_date(found.object, at, self._lean(relation))
 
     def value(self, relation: Relation, said: str, folded: str, at: datetime, language: Language) -> str:
         """The object for comparing: a date, an amount, or the folded words where they are neither. Words of time compare
