@@ -10,13 +10,14 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, judging, storage, text
+from benchmarks import gateway, judging, storage, text, upkeep
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
     "storage-1m": (storage.main, ["--entries", "1000000", "--kind", "memory"]),
     "messages-1m": (storage.main, ["--entries", "1000000", "--kind", "message"]),
     "gateway": (gateway.main, ["--entries", "100000"]),
+    "upkeep": (upkeep.main, ["--memories", "1000000"]),
     "text": (text.main, []),
     "judging": (judging.main, []),
 }

@@ -65,6 +65,7 @@ class AsyncScopedMemory(_Twin):
     feedback = _awaited(ScopedMemory.feedback)
     receipts, verify_forgotten = _awaited(ScopedMemory.receipts), _awaited(ScopedMemory.verify_forgotten)
     forget, undo, lag = _awaited(ScopedMemory.forget), _awaited(ScopedMemory.undo), _awaited(ScopedMemory.lag)
+    upkeep = _awaited(ScopedMemory.upkeep)
     ledger, end = _awaited(ScopedMemory.ledger), _awaited(ScopedMemory.end)
     export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)
 

@@ -8,12 +8,13 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jiyi.domain.memory import Language
+from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
 from jiyi.domain.relations import Phrases, Vocabulary, parse_vocabulary
 from jiyi.engine import Parts
@@ -30,6 +31,7 @@ from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.guarding import EchoRules, Guard, parse_echo
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.judging import Judging
+from jiyi.pipelines.merging import MergeWords, Merging
 from jiyi.pipelines.model_distil import ModelDistiller
 from jiyi.pipelines.modelling.candidates import Candidates
 from jiyi.pipelines.modelling.prompting import Prompt, Prompting, parse_prompt
@@ -37,6 +39,7 @@ from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
+from jiyi.pipelines.upkeep import Upkeep
 from jiyi.ports import ChatModel, Keys, Store
 from jiyi.settings import GuardPolicy, Settings, read_settings, zone
 from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
@@ -154,13 +157,17 @@ def assemble(
     indexing = Indexing(segmenter)
     constructions = load_constructions()
     facts = FactFinder(vocabulary, segmenter.fold, constructions.kin)
-    recall = Recall(indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars)
-    gateway = Gateway(indexing, settings.gateway)
+    recall = Recall(
+        indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers
+    )  # fmt: skip
+    nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
+    gateway = Gateway(indexing, settings.gateway, nights)
+    merging = Merging(segmenter, load_merge_words(segmenter), settings.merging, settings.heat)
     redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
     distiller = Distiller(
         vocabulary, constructions, load_times(), segmenter.fold, settings.confidence, load_authorship()
     )
-    judging = Judging(vocabulary, settings.confidence, settings.arbitration)
+    judging = Judging(vocabulary, settings.confidence, settings.arbitration, settings.tiers)
     answers = parse_answers(_read_toml(_shipped("answers.toml"), "answers.toml"), segmenter.fold)
     guard = _guard(segmenter, settings.guard)
     model = None
@@ -181,6 +188,7 @@ def assemble(
         context=Context(recall, settings.context, settings.profile, settings.working, settings.confidence, vocabulary),
         redaction=redaction,
         guard=guard,
+        upkeep=Upkeep(gateway, merging, settings.tiers, settings.upkeep),
         model=model,
     )
 
@@ -364,6 +372,12 @@ def load_authorship() -> Phrases:
     """The shipped marks that somebody else wrote a turn in the user's name."""
     marks = _read_toml(_shipped("authorship.toml"), "authorship.toml")
     return Phrases(tuple(marks["zh"]), tuple(marks["en"]))
+
+
+@cache
+def load_merge_words(segmenter: Segmenter) -> MergeWords:
+    """The shipped words of merging."""
+    return MergeWords.parse(_read_toml(_shipped("merging.toml"), "merging.toml"), segmenter)
 
 
 @cache

@@ -18,7 +18,7 @@ from jiyi.pipelines.archive import Archive
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.forgetting import Erasure, Forgetting, Request
-from jiyi.pipelines.gateway import ForgetReceipt, Gateway
+from jiyi.pipelines.gateway import UPKEEP, ForgetReceipt, Gateway
 from jiyi.pipelines.guarding import Guard
 from jiyi.pipelines.indexing import Indexing, index_messages
 from jiyi.pipelines.judging import Judging
@@ -28,6 +28,7 @@ from jiyi.pipelines.read_counts import ReadCounts
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_silent, cut_segments
+from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
 from jiyi.ports import Job, Lane, Store, Unit
 from jiyi.settings import Settings
@@ -55,6 +56,7 @@ class Parts:
     redaction: Redaction
     guard: Guard
     carried: Carried
+    upkeep: Upkeep
     model: ModelDistiller | None = None
 
 
@@ -68,7 +70,7 @@ class Engine:
     def __init__(self, store: Store, parts: Parts, clock: Clock) -> None:
         self.store, self.parts, self.clock = store, parts, clock
         settings = parts.settings
-        self.reads = ReadCounts(store, settings.heat, settings.access.flush_after)
+        self.reads = ReadCounts(store, settings.heat, settings.access.flush_after, parts.gateway.night)
         self.kinds = (INDEX, DISTIL) if parts.model is None else (INDEX, DISTIL, SEGMENT)
         # Without a model its jobs wait for the day when there is one.
         lanes = (Lane.QUICK,) if parts.model is None else (Lane.QUICK, Lane.SLOW)
@@ -77,15 +79,15 @@ class Engine:
         self._workers = {lane: Worker(runner) for lane, runner in self._runners.items()} if settings.worker else {}
 
     def work(self, limit: int | None = None, *, slow: bool = False) -> int:
-        """Run due jobs until none is left (or `limit`), and write the reads; returns how many jobs ran.
+        """Write the reads, and run due jobs until none is left (or `limit`); returns how many jobs ran.
 
         Args:
             slow: also those that wait for a language model, for as long as it takes.
         """
+        self.reads.flush()  # First: upkeep asks when a memory was last read.
         done = self._runners[Lane.QUICK].run_until_idle(limit)
         if slow and Lane.SLOW in self._runners:
             done += self._runners[Lane.SLOW].run_until_idle(None if limit is None else limit - done)
-        self.reads.flush()
         return done
 
     # ---------------------------------------------------------------- forgetting (SPEC F6)
@@ -134,7 +136,7 @@ class Engine:
         """Bring an export back, without what the scope has forgotten since."""
 
         def work(unit: Unit) -> bool:
-            self.parts.gateway.restore(unit, scope, archive)
+            self.parts.gateway.restore(unit, scope, archive, self.clock())
             receipts = unit.forgotten.receipts(scope)
             erasure = self._again(unit, scope, receipts[-1].reach) if receipts else None
             if erasure is None or erasure.is_empty:
@@ -254,6 +256,9 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
             parts.guard,
         )
 
+    def upkeep(unit: Unit, job: Job, now: datetime) -> None:
+        parts.upkeep.job(unit, job.scope, job.payload, now)
+
     def segment(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
         cut_segments(unit, job.scope, first, last, now, parts.settings.model)
@@ -261,7 +266,9 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
     def close(unit: Unit, job: Job, now: datetime) -> None:
         close_silent(unit, job.scope, now, parts.settings.model)
 
-    handlers: dict[str, Handler | Thinking] = {INDEX: index, DISTIL: distil, SEGMENT: segment, CLOSE: close}
+    handlers: dict[str, Handler | Thinking] = {
+        INDEX: index, DISTIL: distil, SEGMENT: segment, CLOSE: close, UPKEEP: upkeep,
+    }  # fmt: skip
     if parts.model is not None:
         handlers[MODEL] = Thinking(partial(parts.model.think, store), parts.model.lease)
     return {kind: _verified(handler, parts.gateway) for kind, handler in handlers.items()}

@@ -21,9 +21,10 @@ from typing import Any, Protocol, TypeVar
 
 from jiyi.domain.asking import Answer, ModelCall, Question, Spent
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import IncomingMessage, Memory, Message, Status
-from jiyi.domain.plans import Change, LedgerEntry, Plan
+from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
+from jiyi.domain.plans import Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.domain.tiers import Aging
 from jiyi.forgotten import Forgotten
 from jiyi.text.redaction import Key
 
@@ -134,10 +135,10 @@ class Memories(Protocol):
         """Memories of any status with one of these non-empty keys, or without a key and with one of these values; by seq."""
 
     def of_keys(self, scope: Scope, keys: Collection[str], limit: int = 64) -> list[Memory]:
-        """Live memories with one of these keys, by `affirmed_at` then seq, newest first."""
+        """Live memories with one of these keys, but for the archive, by `affirmed_at` then seq, newest first."""
 
     def of_relations(self, scope: Scope, relations: Collection[str], limit: int = 64) -> list[Memory]:
-        """Live memories whose triple has one of these relations, by `affirmed_at` then seq, newest first."""
+        """Live memories of the fact tier whose triple has one of these relations, by `affirmed_at` then seq, newest first."""
 
     def listing(
         self,
@@ -145,18 +146,25 @@ class Memories(Protocol):
         *,
         status: Status | None = Status.LIVE,
         categories: Collection[str] = (),
+        tiers: Collection[Tier] = (),
         limit: int | None = None,
     ) -> list[Memory]:
-        """Memories by seq; all statuses with `status=None`, all categories when none is named."""
+        """Memories by seq; all statuses with `status=None`, all categories and all tiers when none is named."""
 
     def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
-        """Live memories of these categories: the most important first, then the last affirmed, then by higher seq."""
+        """Live memories of the fact tier and of these categories: the most important first, then the last affirmed, then by higher seq."""
 
     def unsettled(self, scope: Scope) -> list[Memory]:
         """What is not settled: held memories, and live ones that were only inferred or once verified; by seq."""
 
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         """Live memories whose text contains any needle byte for byte, newest number first. A plain scan."""
+
+    def aging(self, scope: Scope, after: int, limit: int) -> list[Aging]:
+        """What upkeep must know of the live memories numbered above `after`, with their heat, by seq, at most `limit`."""
+
+    def replaced_by(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
+        """The memories, of any status, whose successor is one of these, by seq."""
 
     def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
         """For each message that is evidence: the memories, of any status, that rest on it, ascending."""
@@ -265,6 +273,9 @@ class Ledger(Protocol):
 
     def about(self, scope: Scope, memory: int) -> list[LedgerEntry]:
         """The entries that changed this memory, ascending."""
+
+    def undone(self, scope: Scope, verb: Verb, memories: Collection[int]) -> dict[int, datetime]:
+        """For each memory that a plan of this verb changed and that was then taken back (an undo): when, the last time."""
 
     def erase(self, scope: Scope, memories: Collection[int]) -> None:
         """Forgetting only: drop every picture of these memories, and the words (reason, judgements) of the

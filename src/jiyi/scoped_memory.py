@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from jiyi.domain.confidence import confidence
 from jiyi.domain.feedback import Feedback, heeded
 from jiyi.domain.forgetting import ForgettingReceipt
-from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Source, Status, parse_id
+from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Source, Status, Tier, parse_id
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.profile import Profile, render_profile
 from jiyi.domain.questions import Question
@@ -29,6 +29,7 @@ from jiyi.pipelines.arguments import (
     read_language,
     read_source,
     read_status,
+    read_tiers,
 )
 from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import ContextBlock
@@ -39,8 +40,9 @@ from jiyi.pipelines.gateway import ForgetReceipt, Receipt
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.judging import Occasion
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
-from jiyi.pipelines.recall import Filters, Recollection
+from jiyi.pipelines.recall import NEAR, Filters, Recollection, Span
 from jiyi.pipelines.segments import close_segment
+from jiyi.pipelines.upkeep import Upkept, keep_up
 from jiyi.ports import JobCounts, SessionInfo, Unit
 
 N = TypeVar("N", str, str | None)
@@ -143,6 +145,11 @@ class ScopedMemory:
         until: datetime | str | None = None,
         session: str | None = None,
         labels: Mapping[str, str] | None = None,
+        tiers: Collection[Tier | str] | None = None,
+        created_since: datetime | str | None = None,
+        created_until: datetime | str | None = None,
+        read_since: datetime | str | None = None,
+        read_until: datetime | str | None = None,
         valid_at: datetime | str | None = None,
         known_at: datetime | str | None = None,
     ) -> Recollection:
@@ -153,6 +160,9 @@ class ScopedMemory:
             limit: items at the most.
             kinds: of "fact", "memory", "message"; all by default.
             categories, min_importance, since, until, session, labels: drop what does not fit.
+            tiers: of "working", "fact", "semantic", "archive"; all but the archive by default.
+            created_since, created_until: memories learnt in that time. read_since, read_until: last read in that time.
+                Each of these four, and `tiers`, leaves messages out.
             valid_at: what was true then, as far as we know today. known_at: what we knew then, and what had been
                 said by then; what was forgotten since was never known. Both: what we knew then of that time (SPEC B6).
 
@@ -167,6 +177,9 @@ class ScopedMemory:
             until=None if until is None else instant(until),
             session=self._stored_name(session),
             labels=tuple((self._stored_name(k), self._stored_name(v)) for k, v in (labels or {}).items()),
+            tiers=NEAR if tiers is None else read_tiers(tiers),
+            created=Span(*(None if at is None else instant(at) for at in (created_since, created_until))),
+            read=Span(*(None if at is None else instant(at) for at in (read_since, read_until))),
         )
         now, then = self._clock(), read_as_of(valid_at, known_at)
         with self._store.read() as unit:
@@ -204,7 +217,7 @@ class ScopedMemory:
                 unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
                 count_tokens=count_tokens,
             )  # fmt: skip
-        self._engine.reads.note(self._scope, [i.memory.seq for i in block.items if i.memory], now)
+        self._engine.reads.note(self._scope, block.read, now)
         return block
 
     def history(
@@ -259,7 +272,8 @@ class ScopedMemory:
         if max_chars is not None:
             policy = replace(policy, max_chars=max_chars)
         with self._store.read() as unit:
-            memories = memories_as_of(unit, self._scope, then, categories=policy.categories)
+            near = NEAR if then.present else ()
+            memories = memories_as_of(unit, self._scope, then, categories=policy.categories, tiers=near)
         return render_profile(memories, then.age_at(self._clock()), policy)
 
     def memories(
@@ -267,18 +281,23 @@ class ScopedMemory:
         *,
         status: Status | str | None = Status.LIVE,
         categories: Collection[Category | str] = (),
+        tiers: Collection[Tier | str] | None = None,
         valid_at: datetime | str | None = None,
         known_at: datetime | str | None = None,
     ) -> list[Memory]:
         """Memories by number; `status=None` also those that ended or were retracted.
 
         Args:
+            tiers: of "working", "fact", "semantic", "archive". By default the archive is left out, unless every status
+                or a time of the past is asked for.
             valid_at: those that were true then, whatever became of them. known_at: as they were known then.
         """
         wanted, then = None if status is None else read_status(status), read_as_of(valid_at, known_at)
         kinds = [read_category(c) for c in categories]
+        near = NEAR if wanted is not None and then.present else frozenset()
+        chosen = near if tiers is None else read_tiers(tiers)
         with self._store.read() as unit:
-            return memories_as_of(unit, self._scope, then, status=wanted, categories=kinds)
+            return memories_as_of(unit, self._scope, then, status=wanted, categories=kinds, tiers=chosen)
 
     def versions(
         self, what: str, *, valid_at: datetime | str | None = None, known_at: datetime | str | None = None
@@ -451,6 +470,17 @@ class ScopedMemory:
             policy = self._parts.settings.model
             self._store.write(lambda unit: close_segment(unit, self._scope, session, now, policy))
             self._engine.work(slow=True)
+
+    def upkeep(self, *, dry_run: bool = False) -> Upkept:
+        """Do now what is done every night: move, archive and erase what the rules say is due (SPEC F2, F3).
+
+        With `dry_run` nothing happens, and the answer says what would and why. A plan that moved something can be undone.
+        """
+        self._engine.reads.flush()
+        upkept = keep_up(self._store, self._scope, self._parts.upkeep, self._actor, self._clock(), dry_run=dry_run)
+        if any(move.to is None for move in upkept.moves) and not dry_run:
+            self._store.purge()
+        return upkept
 
     # ---------------------------------------------------------------- out of here and back
 

@@ -18,11 +18,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.forgetting import ForgettingPolicy
 from jiyi.domain.heat import HeatPolicy
+from jiyi.domain.merging import MergingPolicy
 from jiyi.domain.nights import NightPolicy
 from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
 from jiyi.domain.settling import ArbitrationPolicy
+from jiyi.domain.tiers import TierPolicy
 from jiyi.errors import SettingsError
 from jiyi.text.redaction import RedactionPolicy
 
@@ -139,6 +141,13 @@ class SupportPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class UpkeepPolicy:
+    """How upkeep goes through a memory (SPEC F2, F3)."""
+
+    batch: int = 500  # memories looked at in one transaction, and in one plan
+
+
+@dataclass(frozen=True, slots=True)
 class AccessPolicy:
     """Reads are counted in memory and written together (SPEC F5)."""
 
@@ -175,6 +184,9 @@ class Settings:
     working: WorkingPolicy = field(default_factory=WorkingPolicy)
     context: ContextPolicy = field(default_factory=ContextPolicy)
     jobs: JobPolicy = field(default_factory=JobPolicy)
+    tiers: TierPolicy = field(default_factory=TierPolicy)
+    merging: MergingPolicy = field(default_factory=MergingPolicy)
+    upkeep: UpkeepPolicy = field(default_factory=UpkeepPolicy)
     night: NightPolicy = field(default_factory=NightPolicy)
     model: ModelPolicy = field(default_factory=ModelPolicy)
     support: SupportPolicy = field(default_factory=SupportPolicy)

@@ -39,6 +39,9 @@ class Verdict(StrEnum):
     HOLD = "hold"
     PROVISIONAL = "provisional"
     REFUSE = "refuse"
+    # Of upkeep, which weighs no observation (SPEC F2–F4).
+    MOVE = "move"
+    MERGE = "merge"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from jiyi.domain.memory import (
     Role,
     Source,
     Status,
+    Tier,
     Triple,
 )
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
@@ -38,6 +39,7 @@ STATUSES = {member.value: member for member in Status}
 CATEGORIES = {member.value: member for member in Category}
 SOURCES = {member.value: member for member in Source}
 MODES = {member.value: member for member in Mode}
+TIERS = {member.value: member for member in Tier}
 LANGUAGES = {member.value: member for member in Language}
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -137,6 +139,9 @@ def memory_fields(memory: Memory) -> dict[str, Any]:
         "unasked": memory.unasked or None,
         "doubted": memory.doubted or None,
         "nudge": memory.nudge or None,
+        "tier": None if memory.tier is Tier.FACT else memory.tier.value,
+        "moved_at": optional_micros(memory.moved_at),
+        "low_activity": memory.low_activity or None,
     }
     return {name: value for name, value in fields.items() if value is not None and value != []}
 
@@ -181,6 +186,9 @@ def memory_from_fields(fields: Fields) -> Memory:
         unasked=fields.get("unasked", False),
         doubted=fields.get("doubted", False),
         nudge=fields.get("nudge", 0),
+        tier=TIERS[fields.get("tier", Tier.FACT.value)],
+        moved_at=optional_instant(fields.get("moved_at")),
+        low_activity=fields.get("low_activity", False),
     )
 
 

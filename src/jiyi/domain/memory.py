@@ -68,6 +68,16 @@ class Mode(StrEnum):
     WRONG = "wrong"  # 不是 MySQL，是 …, said of MySQL
 
 
+class Tier(StrEnum):
+    """How near at hand a memory is kept (SPEC F2). `working` is of one session; `fact` is always there and found by its
+    key; `semantic` is the long tail, found by its words; `archive` is on its way out, and found by who asks for it."""
+
+    WORKING = "working"
+    FACT = "fact"
+    SEMANTIC = "semantic"
+    ARCHIVE = "archive"
+
+
 class Language(StrEnum):
     ZH = "zh"
     EN = "en"
@@ -152,7 +162,8 @@ class Memory:
     it was true (a live memory with a `valid_to` is over by itself then), `learnt_at`/`retired_at` when we believed it (SPEC B6). `changed_at` is the last
     time the user said outright that things changed *to* this value (SPEC B3). `unasked`: the user was asked about it
     and did not want to decide, so it is not asked again (SPEC B9). `doubted`: it stands, but the user is to be asked about
-    it. `nudge` is by how much feedback has raised (1) or lowered (-1) its importance (SPEC R8).
+    it. `nudge` is by how much feedback has raised (1) or lowered (-1) its importance (SPEC R8). `moved_at` is when upkeep
+    last changed its `tier`, `low_activity` that it has not been read or said for a long time (SPEC F2).
     """
 
     seq: int
@@ -179,6 +190,9 @@ class Memory:
     unasked: bool = False
     doubted: bool = False
     nudge: int = 0
+    tier: Tier = Tier.FACT
+    moved_at: datetime | None = None
+    low_activity: bool = False
 
     @property
     def id(self) -> str:

@@ -57,6 +57,8 @@ class Verb(StrEnum):
     PROFILE = "profile"
     FORGET = "forget"
     UNDO = "undo"
+    UPKEEP = "upkeep"
+    MERGE = "merge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,9 @@ class Impact:
     confident_relations: int
 
 
-# What the user does to their own memory is exempt from the limit, not from the plan (SPEC W1).
-EXEMPT = frozenset({Verb.FORGET, Verb.UNDO})
+# What the user does to their own memory, and the rules of retention, are exempt from the limit, not from the plan (SPEC
+# W1). A merge ends no belief: what it takes away stands in the memory that stays (SPEC F4).
+EXEMPT = frozenset({Verb.FORGET, Verb.UNDO, Verb.UPKEEP, Verb.MERGE})
 
 
 def impact(plan: Plan, policy: GatewayPolicy) -> Impact:

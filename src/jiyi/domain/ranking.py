@@ -48,6 +48,7 @@ def rescore(
     heat: float = 0.0,
     phrase: bool = False,
     message: bool = False,
+    weight: float = 1.0,
 ) -> float:
     """The final score, quantised so that every engine returns the same order.
 
@@ -56,6 +57,7 @@ def rescore(
         at: when the item was last stated or said.
         importance: 1–5.
         heat: decayed visits, 0 or more.
+        weight: what the whole counts for (SPEC F3).
     """
     score = relevance * (1 - policy.confidence + policy.confidence * confidence)
     score += policy.importance * (importance - 3)
@@ -67,4 +69,4 @@ def rescore(
         score += policy.phrase
     if message:
         score *= policy.message
-    return float(round(max(score, 0.0), 4))
+    return float(round(max(score * weight, 0.0), 4))

@@ -23,7 +23,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from jiyi.domain.memory import Category, Role
+from jiyi.domain.memory import Category, Role, Tier
 from jiyi.errors import InputError
 from jiyi.pipelines.observe import instant
 from jiyi.pipelines.recall import KINDS
@@ -199,7 +199,7 @@ EXPECTATIONS: Mapping[str, _Shape] = {
         _any_text, {**_WHO, "session": _text, "budget": _positive}, checks={**_HAS, "max_tokens": _count}
     ),
     "memories": _Shape(
-        _true, _WHO,
+        _true, {**_WHO, "tier": _one_of(tuple(Tier))},
         checks={**_HAS, "min": _count, "max": _count, "triples": _triples, "confidence": _confidence},
     ),
     "history_of": _Shape(_text, _WHO, needs=("values",), checks={"values": _texts}),

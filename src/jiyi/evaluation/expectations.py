@@ -77,7 +77,8 @@ def in_context(me: ScopedMemory, step: Step, match: Matcher, session: str) -> It
 
 
 def believed(me: ScopedMemory, step: Step, match: Matcher, session: str) -> Iterator[Gap]:
-    args, memories = step.args, me.memories()
+    args = step.args
+    memories = me.memories(tiers=[args["tier"]] if "tier" in args else None)
     texts = [m.text for m in memories]
     yield from _having(texts, args, match)
     if len(texts) < args.get("min", 0):

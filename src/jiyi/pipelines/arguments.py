@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from jiyi.domain.bitemporal import AsOf
 from jiyi.domain.feedback import Feedback
-from jiyi.domain.memory import Category, Language, Source, Status
+from jiyi.domain.memory import Category, Language, Source, Status, Tier
 from jiyi.errors import InputError
 from jiyi.pipelines.observe import instant
 from jiyi.pipelines.recall import KINDS
@@ -51,6 +51,13 @@ def read_feedback(value: Feedback | str) -> Feedback:
 
 def read_source(value: Source | str) -> Source:
     return _member(Source, value, "source")
+
+
+def read_tiers(values: Collection[Tier | str]) -> frozenset[Tier]:
+    wanted = frozenset(_member(Tier, v, "tier") for v in ([values] if isinstance(values, str) else values))
+    if not wanted:
+        raise InputError(f"no tier is asked for: use some of {', '.join(Tier)}, or leave tiers out")
+    return wanted
 
 
 def read_language(value: Language | str) -> Language:

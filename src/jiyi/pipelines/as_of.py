@@ -16,10 +16,11 @@ from typing import NoReturn
 
 from jiyi.domain.bitemporal import AsOf, known, status_at, was_true
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import IncomingMessage, Memory, Message, Status
+from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change
 from jiyi.domain.ranking import inverse_frequency
 from jiyi.domain.scope import Scope
+from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError, StoreError
 from jiyi.forgotten import Forgotten
 from jiyi.pipelines.facts import FactFinder
@@ -61,7 +62,13 @@ def recall_as_of(
 
 
 def memories_as_of(
-    unit: Unit, scope: Scope, as_of: AsOf, *, status: Status | None = Status.LIVE, categories: Collection[str] = ()
+    unit: Unit,
+    scope: Scope,
+    as_of: AsOf,
+    *,
+    status: Status | None = Status.LIVE,
+    categories: Collection[str] = (),
+    tiers: Collection[Tier] = (),
 ) -> list[Memory]:
     """Memories by number, as they were known; with `valid_at` those that were true then, whatever became of them.
 
@@ -69,13 +76,13 @@ def memories_as_of(
         InputError: `valid_at` together with a status that only says what became of them.
     """
     if as_of.present:
-        return unit.memories.listing(scope, status=status, categories=categories)
+        return unit.memories.listing(scope, status=status, categories=categories, tiers=tiers)
     if as_of.valid_at is not None:
         if status not in (Status.LIVE, None):
             raise InputError(f"valid_at asks for what was true then: leave status = {status} out")
         status = Status.LIVE
     then = MemoriesThen(unit, scope, as_of)
-    found = [then.picture(m) for m in then.listing(scope, status=status, categories=categories)]
+    found = [then.picture(m) for m in then.listing(scope, status=status, categories=categories, tiers=tiers)]
     return found if as_of.valid_at is None else [m for m in found if was_true(m, as_of.valid_at)]
 
 
@@ -167,10 +174,11 @@ class MemoriesThen(Memories):
         return [m for m in self._of(scope).values() if (m.key in keys if m.key else m.value in values)]
 
     def of_keys(self, scope: Scope, keys: Collection[str], limit: int = 64) -> list[Memory]:
-        return self._newest(scope, lambda m: m.key != "" and m.key in keys)[:limit]
+        return self._newest(scope, lambda m: m.tier is not Tier.ARCHIVE and m.key != "" and m.key in keys)[:limit]
 
     def of_relations(self, scope: Scope, relations: Collection[str], limit: int = 64) -> list[Memory]:
-        return self._newest(scope, lambda m: m.triple is not None and m.triple.relation in relations)[:limit]
+        fits = lambda m: m.tier is Tier.FACT and m.triple is not None and m.triple.relation in relations  # noqa: E731
+        return self._newest(scope, fits)[:limit]
 
     def _newest(self, scope: Scope, fits: Callable[[Memory], bool]) -> list[Memory]:
         return sorted(filter(fits, self.listing(scope)), key=lambda m: (m.affirmed_at, m.seq), reverse=True)
@@ -181,16 +189,23 @@ class MemoriesThen(Memories):
         *,
         status: Status | None = Status.LIVE,
         categories: Collection[str] = (),
+        tiers: Collection[Tier] = (),
         limit: int | None = None,
     ) -> list[Memory]:
-        found = self._of(scope).values()
         return [
-            m for m in found
+            m for m in self._of(scope).values()
             if (status is None or m.status is status) and (not categories or m.category in categories)
+            and (not tiers or m.tier in tiers)
         ][:limit]  # fmt: skip
 
+    def aging(self, scope: Scope, after: int, limit: int) -> list[Aging]:
+        _refuse()
+
+    def replaced_by(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
+        return [m for m in self._of(scope).values() if m.successor in seqs]
+
     def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
-        found = self.listing(scope, categories=categories) if categories else []
+        found = self.listing(scope, categories=categories, tiers=[Tier.FACT]) if categories else []
         return sorted(found, key=lambda m: (m.importance, m.affirmed_at, m.seq), reverse=True)[: max(limit, 0)]
 
     def unsettled(self, scope: Scope) -> list[Memory]:

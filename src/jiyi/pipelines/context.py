@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from typing import TypeAlias
 from unicodedata import category
 
 from jiyi.domain.belief import rival_keys, unsettled
 from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.language import language_of
-from jiyi.domain.memory import Category, Language, Memory, Message, Source, Status
+from jiyi.domain.memory import Category, Language, Memory, Message, Source, Status, Tier
 from jiyi.domain.profile import ProfilePolicy, render_profile
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
@@ -41,6 +42,7 @@ WORDS = {
         "provisional": "仅本次会话采用，已记录您的最新说明，我们将持续验证",
         "unsure": "待确认", "conflict": "与{other}不一致，待确认", "until": "至{date}",
         "user": "用户", "assistant": "助手", "tool": "工具", "system": "系统", "other": "他人",
+        "semantic": "长尾", "low activity": "低活跃",
         "inferred": "推断", "verified": "已核实", "imported": "导入", "colon": "：",
     },
     Language.EN: {
@@ -52,6 +54,7 @@ WORDS = {
         "provisional": "for this session only: noted as your latest word, to be verified",
         "unsure": "to be confirmed", "conflict": "disagrees with {other}, to be confirmed", "until": "until {date}",
         "user": "user", "assistant": "assistant", "tool": "tool", "system": "system", "other": "someone else",
+        "semantic": "long tail", "low activity": "low activity",
         "inferred": "inferred", "verified": "verified", "imported": "imported", "colon": ": ",
     },
 }  # fmt: skip
@@ -62,18 +65,24 @@ PRIORITY = ("rules", "latest", "facts", "profile", "memories", "passages", "sess
 
 @dataclass(frozen=True, slots=True)
 class ContextBlock:
-    """`text` is ready for the system role; `items` are what entered it, `recollection` what it was chosen from."""
+    """`text` is ready for the system role; `items` are what entered it, `recollection` what it was chosen from. `read` are
+    the memories that the agent reads in it, those of the profile too, so that what is in use stays at hand (SPEC F2)."""
 
     text: str
     items: tuple[Item, ...]
     tokens: int
     recollection: Recollection
+    read: tuple[int, ...] = ()
+
+
+Line: TypeAlias = tuple[str, Item | Memory | None]
+"""A line of the block and what it shows, as far as that counts as read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
     title: str
-    lines: tuple[tuple[str, Item | None], ...]
+    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +130,10 @@ class Context:
         worth = [i for i in worth if i.kind != "message" or (int(i.id[1:]) not in bygone and not echoes(i.text))]
         sections = self._sections(unit, scope, worth, now, zone, session, words)
         told = bool(worth) or bool(sections["latest"].lines)
-        text, items = _pack(sections, words, budget, count_tokens, empty=not told)
-        return ContextBlock(text, tuple(items), count_tokens(text), found)
+        text, shown = _pack(sections, words, budget, count_tokens, empty=not told)
+        items = tuple(item for item in shown if isinstance(item, Item))
+        read = [item.memory if isinstance(item, Item) else item for item in shown]
+        return ContextBlock(text, items, count_tokens(text), found, tuple(m.seq for m in read if m is not None))
 
     def _worth(self, found: Recollection, session: str | None) -> list[Item]:
         """Hits that are worth attention; weak ones are chance, and silence is better (SPEC R4)."""
@@ -160,8 +171,8 @@ class Context:
         passages = [i for i in worth if i.kind == "message"][: self.policy.passages]
         turns = working.turns[-self.policy.session_turns :]
         bygone = _bygone(unit, scope, [m.seq for m in turns], now)
-        lines: dict[str, list[tuple[str, Item | None]]] = {
-            "profile": [(line(p.memory), None) for p in profile.lines],
+        lines: dict[str, list[Line]] = {
+            "profile": [(line(p.memory), p.memory) for p in profile.lines],
             "rules": [(line(m), None) for m in rules],
             "latest": [(self._latest_line(m, zone, words), None) for m in working.claims],
             "facts": [(line(i.memory), i) for i in facts if i.memory],
@@ -194,6 +205,8 @@ class Context:
             notes.append(words["conflict"].format(other=conflicts[memory.seq]))
         elif confidence(memory, now, self.confidence) < UNSURE:
             notes.append(words["unsure"])
+        if memory.tier is Tier.SEMANTIC:
+            notes.append(words["low activity" if memory.low_activity else "semantic"])
         return f"- [{_day(memory.affirmed_at, zone)}] {fence(memory.text)} ({' · '.join(notes)})"
 
     def _latest_line(self, memory: Memory, zone: tzinfo, words: dict[str, str]) -> str:
@@ -247,9 +260,9 @@ def _day(at: datetime, zone: tzinfo) -> str:
 
 def _pack(
     sections: Mapping[str, _Section], words: dict[str, str], budget: int, count: Callable[[str], int], *, empty: bool
-) -> tuple[str, list[Item]]:
+) -> tuple[str, list[Item | Memory]]:
     """As many whole lines as fit; a line is never cut, and what matters most is placed first."""
-    chosen: dict[str, list[tuple[str, Item | None]]] = {name: [] for name in sections}
+    chosen: dict[str, list[Line]] = {name: [] for name in sections}
 
     def render() -> str:
         body: list[str] = []

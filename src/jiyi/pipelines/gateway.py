@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from jiyi.domain.belief import Observation
+from jiyi.domain.belief import Observation, ended
 from jiyi.domain.forgetting import Copy, Erased, ForgettingReceipt, Reach, Remains
 from jiyi.domain.memory import Memory, Status, memory_id, plan_id
 from jiyi.domain.plans import (
@@ -38,6 +38,9 @@ T = TypeVar("T")
 
 SAID_NOW = frozenset({Verb.REMEMBER, Verb.CORRECT, Verb.ANSWER, Verb.FORGET})
 """What the user says at this moment is said anew, whatever was forgotten before."""
+
+UPKEEP = "upkeep"
+"""Kind of the nightly job that looks for what is due; what changes a memory asks for it (SPEC O5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class Gateway:
 
     indexing: Indexing
     policy: GatewayPolicy
+    night: Callable[[datetime], datetime]
     more_views: tuple[View, ...] = ()
 
     @property
@@ -111,7 +115,26 @@ class Gateway:
         unit.memories.write(scope, plan.changes)
         self._reindex(unit, scope, plan)
         entry = unit.ledger.append(scope, plan)
+        if plan.changes and plan.verb is not Verb.UPKEEP:
+            unit.schedule.sooner(scope, UPKEEP, self.night(plan.at))
         return Receipt(plan.verb, plan_id(entry.seq), plan, impact(plan, self.policy))
+
+    def expire(self, unit: Unit, scope: Scope, plan: Plan) -> Receipt:
+        """Carry out a plan of the retention rules to remove memories for good (SPEC F3): the memories, their index, heat
+        and every picture of them in the ledger. The messages they rested on are under a rule of their own (SPEC C5).
+
+        It cannot be undone. What they had replaced points nowhere from now on.
+        """
+        self._check_current(unit, scope, plan)
+        gone = {c.seq for c in plan.changes}
+        left = [m for m in unit.memories.replaced_by(scope, gone) if m.seq not in gone]
+        pointing = [Change(m, replace(ended(m, m.valid_to or plan.at), successor=None)) for m in left]
+        whole = replace(plan, changes=(*plan.changes, *pointing))
+        unit.memories.write(scope, whole.changes)
+        self._reindex(unit, scope, plan)
+        unit.ledger.erase(scope, gone | _merged_into(unit, scope, gone))
+        entry = unit.ledger.append(scope, replace(plan, changes=tuple(pointing)))
+        return Receipt(plan.verb, plan_id(entry.seq), whole, impact(whole, self.policy))
 
     def undo(self, unit: Unit, scope: Scope, seq: int, actor: Actor, now: datetime) -> Receipt:
         """Take an applied plan back to the exact prior state (SPEC W2). An undo can itself be undone.
@@ -173,7 +196,7 @@ class Gateway:
     def _forget_pictures(self, unit: Unit, scope: Scope, erasure: Erasure) -> int:
         """Take what goes out of the ledger; gives the number of entries that held something of it."""
         before = unit.ledger.entries(scope)
-        unit.ledger.erase(scope, erasure.gone)
+        unit.ledger.erase(scope, set(erasure.gone) | _merged_into(unit, scope, erasure.gone))
         left = unit.ledger.entries(scope)
         cleaned = [erasure.of_entry(e) for e in left]
         unit.ledger.rewrite(scope, [new for new, old in zip(cleaned, left, strict=True) if new is not old])
@@ -253,7 +276,7 @@ class Gateway:
                 f"{', '.join(back)} would bring back what was forgotten: only a new statement of the user can do that"
             )
 
-    def restore(self, unit: Unit, scope: Scope, archive: Archive) -> None:
+    def restore(self, unit: Unit, scope: Scope, archive: Archive, now: datetime) -> None:
         """Bring an exported scope back exactly as it was (SPEC F7). Not a plan of its own: its ledger comes with it.
 
         Raises:
@@ -272,6 +295,7 @@ class Gateway:
         for entries in _chunks(archive.entries()):
             unit.ledger.restore(scope, entries)
         self.rebuild_views(unit, scope)
+        unit.schedule.sooner(scope, UPKEEP, self.night(now))
 
     def rebuild_views(self, unit: Unit, scope: Scope) -> int:
         """Make every view of a scope again from messages and memories; gives the entries made."""
@@ -301,3 +325,15 @@ class Gateway:
 def _chunks(items: Iterator[T], size: int = 500) -> Iterator[list[T]]:
     while some := list(islice(items, size)):
         yield some
+
+
+def _merged_into(unit: Unit, scope: Scope, seqs: Collection[int]) -> set[int]:
+    """The memories that went into these and are no more: the ledger still holds what they said (SPEC F4)."""
+    merged, left = set[int](), set(seqs)
+    while left:
+        about = [e.plan for seq in left for e in unit.ledger.about(scope, seq) if e.plan.verb is Verb.MERGE]
+        into = [plan for plan in about if any(c.seq in left and c.after is not None for c in plan.changes)]
+        gone = {c.seq for plan in into for c in plan.changes if c.after is None} - merged
+        left = gone - {m.seq for m in unit.memories.get(scope, gone)}
+        merged |= left
+    return merged

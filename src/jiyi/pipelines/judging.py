@@ -14,6 +14,7 @@ from jiyi.domain.relations import Vocabulary, fact_key, render
 from jiyi.domain.revision import retracted, revise
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import ArbitrationPolicy
+from jiyi.domain.tiers import TierPolicy, judged
 from jiyi.ports import Unit
 
 
@@ -34,10 +35,11 @@ class Judging:
     vocabulary: Vocabulary
     confidence: ConfidencePolicy
     arbitration: ArbitrationPolicy
+    tiers: TierPolicy
 
     def all(self, unit: Unit, scope: Scope, observations: Sequence[Observation], occasion: Occasion) -> Plan:
         """One plan for what was said together. A memory that several observations touch changes once."""
-        beliefs = _Beliefs(unit, scope)
+        beliefs = _Beliefs(unit, scope, self.tiers)
         judgements = [self._one(beliefs, observation, occasion.now) for observation in observations]
         return _plan(occasion, beliefs, judgements)
 
@@ -46,7 +48,7 @@ class Judging:
         # It was said after whatever it corrects, also where a clock was set back.
         at = max(observation.at, wrong.affirmed_at)
         observation = replace(observation, mode=Mode.CORRECTION, at=at)
-        beliefs = _Beliefs(unit, scope)
+        beliefs = _Beliefs(unit, scope, self.tiers)
         if observation.key == wrong.key and observation.value == wrong.value:
             told = Judgement(Verdict.CORROBORATE, "known-already", (f"says what {wrong.id} says",), same=wrong.seq)
             return _plan(occasion, beliefs, [told])
@@ -60,7 +62,7 @@ class Judging:
         self, unit: Unit, scope: Scope, wrong: Sequence[Memory], said: Sequence[Observation], occasion: Occasion
     ) -> Plan:
         """The user settles a matter: these are wrong, and this is so (SPEC B8, B9)."""
-        beliefs = _Beliefs(unit, scope)
+        beliefs = _Beliefs(unit, scope, self.tiers)
         judgements = []
         if wrong:
             ids = ", ".join(m.id for m in wrong)
@@ -102,8 +104,9 @@ class Judging:
 class _Beliefs:
     """What is believed, with the changes of the plan in the making laid over it."""
 
-    def __init__(self, unit: Unit, scope: Scope) -> None:
+    def __init__(self, unit: Unit, scope: Scope, tiers: TierPolicy) -> None:
         self._unit, self._scope = unit, scope
+        self._tiers = tiers
         self._first: dict[int, Memory | None] = {}
         self._last: dict[int, Memory | None] = {}
 
@@ -143,7 +146,7 @@ class _Beliefs:
             self._last[change.seq] = change.after
 
     def changes(self) -> tuple[Change, ...]:
-        pairs = ((before, self._last[seq]) for seq, before in self._first.items())
+        pairs = ((before, judged(before, self._last[seq], self._tiers)) for seq, before in self._first.items())
         return tuple(Change(before, after) for before, after in pairs if before != after)
 
 

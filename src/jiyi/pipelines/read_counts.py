@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from jiyi.domain.heat import HeatPolicy, visited
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreClosed, StoreError
+from jiyi.pipelines.gateway import UPKEEP
 from jiyi.ports import Store, Unit
 
 log = logging.getLogger("jiyi.reads")
@@ -19,8 +20,10 @@ log = logging.getLogger("jiyi.reads")
 class ReadCounts:
     """Counts of reads that are not written yet. A crash loses at most `flush_after` of them, never a memory."""
 
-    def __init__(self, store: Store, policy: HeatPolicy, flush_after: int) -> None:
-        self._store, self._policy, self._flush_after = store, policy, flush_after
+    def __init__(
+        self, store: Store, policy: HeatPolicy, flush_after: int, night: Callable[[datetime], datetime]
+    ) -> None:
+        self._store, self._policy, self._flush_after, self._night = store, policy, flush_after, night
         self._lock = threading.Lock()
         self._counts: dict[Scope, dict[int, tuple[int, datetime]]] = defaultdict(dict)
         self._pending = 0
@@ -72,6 +75,10 @@ class ReadCounts:
 
     def _add(self, unit: Unit, counts: dict[Scope, dict[int, tuple[int, datetime]]]) -> None:
         for scope, reads in counts.items():
+            if not reads:
+                continue
             known = unit.memories.heat(scope, list(reads))
             heats = {seq: visited(known.get(seq), times, at, self._policy) for seq, (times, at) in reads.items()}
             unit.memories.set_heat(scope, heats)
+            # What is read may rise again (SPEC F2), or be nominated for merging (SPEC F4).
+            unit.schedule.sooner(scope, UPKEEP, self._night(max(at for _, at in reads.values())))

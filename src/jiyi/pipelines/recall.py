@@ -12,9 +12,10 @@ from datetime import datetime
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.heat import Heat, HeatPolicy
-from jiyi.domain.memory import Category, Memory, Message, Role, Status, memory_id, message_handle
+from jiyi.domain.memory import Category, Memory, Message, Role, Status, Tier, memory_id, message_handle
 from jiyi.domain.ranking import RankingPolicy, rescore
 from jiyi.domain.scope import Scope
+from jiyi.domain.tiers import TierPolicy, weight
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
@@ -23,6 +24,24 @@ from jiyi.ports import Kind, Unit
 
 KINDS = frozenset({"fact", "memory", "message"})
 WEAK = "nothing covers much of the question"
+
+
+NEAR = frozenset(Tier) - {Tier.ARCHIVE}
+"""What is recalled unless somebody asks for the archive (SPEC F3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time, `since` included and `until` excluded; None is no bound."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def holds(self, at: datetime | None) -> bool:
+        """Whether the instant lies in it; what never happened lies only in the span without bounds."""
+        if self.since is None and self.until is None:
+            return True
+        return at is not None and (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +55,27 @@ class Filters:
     until: datetime | None = None
     session: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
+    tiers: frozenset[Tier] = NEAR
+    created: Span = Span()
+    read: Span = Span()
 
-    def takes_memory(self, memory: Memory) -> bool:
+    @property
+    def memories_only(self) -> bool:
+        """Whether something is asked that only memories have."""
+        return self.tiers != NEAR or self.created != Span() or self.read != Span()
+
+    def takes_memory(self, memory: Memory, read_at: datetime | None) -> bool:
         if self.categories and memory.category not in self.categories:
+            return False
+        if memory.tier not in self.tiers or not self.created.holds(memory.learnt_at) or not self.read.holds(read_at):
             return False
         if memory.importance < self.min_importance or not self._in_time(memory.affirmed_at):
             return False
         return self.session is None or any(e.session == self.session for e in memory.evidence)
 
     def takes_message(self, message: Message) -> bool:
+        if self.memories_only:
+            return False
         if self.session is not None and message.session != self.session:
             return False
         if any(message.labels.get(name) != value for name, value in self.labels):
@@ -77,6 +108,7 @@ class Item:
     role: str | None = None
     name: str | None = None
     message_id: str | None = None
+    tier: str | None = None
     memory: Memory | None = field(default=None, repr=False)
 
 
@@ -106,6 +138,7 @@ class Recall:
     confidence: ConfidencePolicy
     heat: HeatPolicy
     max_query_chars: int
+    tiers: TierPolicy
 
     def __call__(
         self, unit: Unit, scope: Scope, query: str, now: datetime, *, limit: int = 8, filters: Filters = Filters()
@@ -148,10 +181,12 @@ class Recall:
         if not filters.kinds & {"fact", "memory"} or filters.labels:
             return []
         items = []
-        for memory, name in self.facts.facts(unit, scope, question.text):
+        found = self.facts.facts(unit, scope, question.text)
+        heats = unit.memories.heat(scope, [m.seq for m, _ in found]) if filters.read != Span() else {}
+        for memory, name in found:
             if memory.over(now):
                 dropped.append((memory.id, _over(memory)))
-            elif filters.takes_memory(memory):
+            elif filters.takes_memory(memory, _read_at(heats.get(memory.seq))):
                 score = 1.0 + rescore(
                     0.0, now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance
                 )
@@ -216,15 +251,18 @@ class Recall:
             until = memory.valid_to.date().isoformat() if memory.valid_to else "it was forgotten"
             dropped.append((memory.id, f"no longer believed since {until}"))
             return None
-        if memory.over(now):
+        if memory.tier is Tier.ARCHIVE and Tier.ARCHIVE not in filters.tiers:
+            dropped.append((memory.id, "is in the archive"))
+            return None
+        if memory.over(now) and memory.tier is not Tier.ARCHIVE:
             dropped.append((memory.id, _over(memory)))
             return None
-        if filters.labels or not filters.takes_memory(memory):
+        if filters.labels or not filters.takes_memory(memory, _read_at(heat)):
             return None
         score = rescore(
             match.relevance, now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance,
             confidence=confidence(memory, now, self.confidence), heat=heat.value(now, self.heat) if heat else 0.0,
-            phrase=phrase,
+            phrase=phrase, weight=weight(memory, now, self.tiers),
         )  # fmt: skip
         return self._memory_item(memory, "memory", score, why, now)
 
@@ -232,11 +270,18 @@ class Recall:
         sure = round(confidence(memory, now, self.confidence), 3)
         return Item(
             kind, memory.id, memory.text, score, memory.affirmed_at,
-            f"{why}; importance {memory.importance}, {memory.source} {sure:.2f}",
+            f"{why}; importance {memory.importance}, {memory.source} {sure:.2f}{self._standing(memory, now)}",
             session=memory.evidence[-1].session if memory.evidence else None,
             confidence=sure, source=memory.source.value, category=memory.category.value, importance=memory.importance,
-            memory=memory,
+            memory=memory, tier=memory.tier.value,
         )  # fmt: skip
+
+    def _standing(self, memory: Memory, now: datetime) -> str:
+        """What its age says against a memory (SPEC F2, F3)."""
+        told = "" if memory.tier is Tier.FACT else f"; {memory.tier} tier"
+        told += ", low activity" if memory.low_activity else ""
+        faint = weight(memory, now, self.tiers)
+        return told if faint == 1.0 else f"{told}; not mentioned for long, so its score counts × {faint:g}"
 
     # -------------------------------------------------------------- evidence
 
@@ -265,6 +310,10 @@ class Recall:
             else:
                 kept.append(item)
         return kept
+
+
+def _read_at(heat: Heat | None) -> datetime | None:
+    return None if heat is None else heat.at
 
 
 def _over(memory: Memory) -> str:

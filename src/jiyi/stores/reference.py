@@ -18,9 +18,10 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import NO_LABELS, IncomingMessage, Memory, Message, Status
-from jiyi.domain.plans import Change, LedgerEntry, Plan
+from jiyi.domain.memory import NO_LABELS, IncomingMessage, Memory, Message, Status, Tier
+from jiyi.domain.plans import Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.domain.tiers import Aging, aging
 from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
 from jiyi.ports import (
     BM25,
@@ -182,12 +183,12 @@ class _Memories:
         return [m for m in self._all(scope) if (m.key in keys if m.key else m.value in values)]
 
     def of_keys(self, scope: Scope, keys: Collection[str], limit: int = 64) -> list[Memory]:
-        return _newest(m for m in self.listing(scope) if m.key and m.key in keys)[:limit]
+        near = (m for m in self.listing(scope) if m.tier is not Tier.ARCHIVE)
+        return _newest(m for m in near if m.key and m.key in keys)[:limit]
 
     def of_relations(self, scope: Scope, relations: Collection[str], limit: int = 64) -> list[Memory]:
-        return _newest(m for m in self.listing(scope) if m.triple is not None and m.triple.relation in relations)[
-            :limit
-        ]
+        facts = self.listing(scope, tiers=[Tier.FACT])
+        return _newest(m for m in facts if m.triple is not None and m.triple.relation in relations)[:limit]
 
     def listing(
         self,
@@ -195,16 +196,19 @@ class _Memories:
         *,
         status: Status | None = Status.LIVE,
         categories: Collection[str] = (),
+        tiers: Collection[Tier] = (),
         limit: int | None = None,
     ) -> list[Memory]:
         return [
             m
             for m in self._all(scope)
-            if (status is None or m.status is status) and (not categories or m.category in categories)
+            if (status is None or m.status is status)
+            and (not categories or m.category in categories)
+            and (not tiers or m.tier in tiers)
         ][:limit]
 
     def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
-        found = self.listing(scope, categories=categories) if categories else []
+        found = self.listing(scope, categories=categories, tiers=[Tier.FACT]) if categories else []
         found.sort(key=lambda m: (m.importance, m.affirmed_at, m.seq), reverse=True)
         return found[: max(limit, 0)]
 
@@ -213,6 +217,13 @@ class _Memories:
 
     def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[Memory]:
         return [m for m in reversed(self.listing(scope)) if any(n in m.text for n in needles)][:limit]
+
+    def aging(self, scope: Scope, after: int, limit: int) -> list[Aging]:
+        heats = self._access[scope].heats
+        return [aging(m, heats.get(m.seq)) for m in self.listing(scope) if m.seq > after][:limit]
+
+    def replaced_by(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
+        return [m for m in self._all(scope) if m.successor in seqs]
 
     def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
         resting: dict[int, list[int]] = {}
@@ -346,6 +357,15 @@ class _Ledger:
 
     def about(self, scope: Scope, memory: int) -> list[LedgerEntry]:
         return [e for e in self.entries(scope) if any(c.seq == memory for c in e.plan.changes)]
+
+    def undone(self, scope: Scope, verb: Verb, memories: Collection[int]) -> dict[int, datetime]:
+        undone: dict[int, datetime] = {}
+        for entry in self.entries(scope):
+            original = None if entry.plan.undoes is None else self.get(scope, entry.plan.undoes)
+            if original is not None and original.plan.verb is verb:
+                for seq in {c.seq for c in entry.plan.changes} & set(memories):
+                    undone[seq] = max(entry.plan.at, undone.get(seq, entry.plan.at))
+        return undone
 
     def erase(self, scope: Scope, memories: Collection[int]) -> None:
         ledger = self._access.change(scope).ledger

@@ -21,6 +21,7 @@ from jiyi.testing.contract_base import (
     added,
     evidence,
     fresh_scope,
+    later,
     memory,
     over,
     plan,
@@ -56,6 +57,28 @@ class LedgerContract(Contract):
         with store.read() as unit:
             assert [unit.ledger.get(ME, i) for i in range(5)] == [None, *entries, None]
             assert unit.ledger.last_seq(ME) == 3
+
+    def test_what_was_taken_back_is_told_by_verb_and_memory(self, store: Store) -> None:
+        one, two = added(memory(1), memory(2))
+        append(
+            store,
+            plan(one, two, verb=Verb.UPKEEP),
+            plan(one.reversed(), two.reversed(), verb=Verb.UNDO, undoes=1, at=later(5)),
+            plan(one, verb=Verb.UPKEEP, at=later(6)),
+            plan(one.reversed(), verb=Verb.UNDO, undoes=3, at=later(7)),
+            plan(one, verb=Verb.MERGE, at=later(8)),
+            plan(one.reversed(), verb=Verb.UNDO, undoes=5, at=later(9)),
+        )
+        with store.read() as unit:
+            undone = unit.ledger.undone
+            assert undone(ME, Verb.UPKEEP, [1, 2, 3]) == {1: later(7), 2: later(5)}
+            assert undone(ME, Verb.MERGE, [1, 2]) == {1: later(9)}
+            assert (
+                undone(ME, Verb.REMEMBER, [1])
+                == undone(ME, Verb.UPKEEP, [])
+                == undone(OTHERS[0], Verb.UPKEEP, [1])
+                == {}
+            )
 
     def test_every_field_comes_back(self, store: Store) -> None:
         one = memory(1, WORDS, evidence=(evidence(7),), keywords=("db",))

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import Category, Memory, Status, Triple
+from jiyi.domain.memory import Category, Memory, Status, Tier, Triple
 from jiyi.domain.plans import Change
-from jiyi.domain.relations import COMPANY, USER
+from jiyi.domain.relations import COMPANY, USER, fact_key
 from jiyi.domain.scope import Scope
+from jiyi.domain.tiers import aging
 from jiyi.ports import Store, Unit
 from jiyi.testing.contract_base import (
     ME,
@@ -258,6 +259,47 @@ class MemoriesContract(Contract):
             assert seqs(foremost(ME, categories, 2)) == [2, 4]
             assert seqs(foremost(ME, [Category.RULE], 9)) == [5]
             assert foremost(ME, [], 9) == foremost(ME, categories, 0) == []
+
+    def test_only_facts_are_always_on_and_found_by_key(self, store: Store) -> None:
+        put_memories(store, ME, *(memory(n, triple=TEA, tier=tier) for n, tier in enumerate(Tier, 1)))
+        with store.read() as unit:
+            memories, key = unit.memories, fact_key(USER, "LIKES")
+            assert seqs(memories.foremost(ME, [Category.PROJECT], 9)) == [2]
+            assert seqs(memories.of_relations(ME, ["LIKES"])) == [2]
+            assert seqs(memories.of_keys(ME, [key])) == [3, 2, 1]
+            assert seqs(memories.believed(ME, [key])) == seqs(memories.listing(ME)) == [1, 2, 3, 4]
+            assert seqs(memories.listing(ME, tiers=[Tier.SEMANTIC, Tier.ARCHIVE])) == [3, 4]
+
+    def test_aging_is_narrow_and_goes_on_from_a_number(self, store: Store) -> None:
+        learn = [
+            memory(1, triple=TEA, tier=Tier.SEMANTIC, moved_at=later(3), low_activity=True), memory(2, **over()),
+            memory(3, kept=True, valid_to=later(9)), memory(5, importance=1),
+        ]  # fmt: skip
+        put_memories(store, ME, *learn)
+        store.write(lambda unit: unit.memories.set_heat(ME, {5: Heat(2.0, later(4)), 2: Heat(1.0, NOW)}))
+        with store.read() as unit:
+            told = unit.memories.aging
+            assert told(ME, 0, 9) == [
+                aging(learn[0], None), aging(learn[2], None), aging(learn[3], Heat(2.0, later(4))),
+            ]  # fmt: skip
+            assert [a.seq for a in told(ME, 1, 1)] == [3]
+            assert told(ME, 5, 9) == told(ME, 2**40, 9) == told(OTHERS[0], 0, 9) == []
+
+    @shared_store
+    @given(drawn=memories())
+    def test_aging_says_what_the_memory_says(self, store: Store, drawn: Memory) -> None:
+        scope = fresh_scope()
+        put_memories(store, scope, replace(drawn, status=Status.LIVE))
+        with store.read() as unit:
+            assert unit.memories.aging(scope, 0, 9) == [aging(drawn, None)]
+
+    def test_what_a_memory_replaced_is_found_by_it(self, store: Store) -> None:
+        learn = [memory(1, **over(), successor=3), memory(2, **over(Status.RETRACTED), successor=3), memory(3)]
+        put_memories(store, ME, *learn, memory(4, **over(), successor=5))
+        with store.read() as unit:
+            assert unit.memories.replaced_by(ME, [3]) == learn[:2]
+            assert seqs(unit.memories.replaced_by(ME, [5, 3, 99])) == [1, 2, 4]
+            assert unit.memories.replaced_by(ME, []) == unit.memories.replaced_by(OTHERS[0], [3]) == []
 
     def test_listing_filters(self, store: Store) -> None:
         put_memories(

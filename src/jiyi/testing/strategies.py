@@ -23,6 +23,7 @@ from jiyi.domain.memory import (
     Role,
     Source,
     Status,
+    Tier,
     Triple,
 )
 from jiyi.domain.plans import Actor, Change, Plan, Verb
@@ -177,6 +178,9 @@ def memories(draw: st.DrawFn, seqs: st.SearchStrategy[int] | None = None) -> Mem
         doubted=draw(st.booleans()),
         nudge=draw(st.integers(-1, 1)),
         language=draw(st.sampled_from(Language)),
+        tier=draw(st.sampled_from(Tier)),
+        moved_at=draw(st.one_of(st.none(), instants())),
+        low_activity=draw(st.booleans()),
     )
 
 

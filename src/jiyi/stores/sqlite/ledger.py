@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 from jiyi.domain.encoding import instant, micros
@@ -98,6 +99,19 @@ class SqliteLedger(Ledger):
         for plan, before, after in self._access.rows(sql, (keys,)):
             pictures.setdefault(plan, []).append(_change(before, after))
         return [_entry(row, tuple(pictures.get(row[0], ()))) for row in rows]
+
+    def undone(self, scope: Scope, verb: Verb, memories: Collection[int]) -> dict[int, datetime]:
+        owner = self._access.owner(scope)
+        if owner is None or not memories:
+            return {}
+        sql = """
+            SELECT c.memory, max(undo.at) FROM ledger_change AS c
+            CROSS JOIN ledger AS undo ON undo.key = c.plan AND undo.undoes IS NOT NULL
+            CROSS JOIN ledger AS done ON done.key = (undo.key >> 24 << 24 | undo.undoes) AND done.verb = ?
+            WHERE c.memory IN (SELECT value FROM json_each(?)) GROUP BY c.memory
+        """
+        rows = self._access.rows(sql, (verb.value, key_list(owner, memories)))
+        return {seq_of(memory): instant(at) for memory, at in rows}
 
     def erase(self, scope: Scope, memories: Collection[int]) -> None:
         self._access.check_writable()

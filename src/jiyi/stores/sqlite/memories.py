@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jiyi.domain.encoding import (
@@ -12,6 +13,7 @@ from jiyi.domain.encoding import (
     MODES,
     SOURCES,
     STATUSES,
+    TIERS,
     instant,
     micros,
     optional_instant,
@@ -19,9 +21,10 @@ from jiyi.domain.encoding import (
     to_json,
 )
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import Evidence, Memory, Status, Triple
+from jiyi.domain.memory import Evidence, Memory, Status, Tier, Triple
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
+from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError
 from jiyi.ports import Memories
 from jiyi.stores.encoding import damage
@@ -41,13 +44,20 @@ from jiyi.stores.sqlite.access import (
 COLUMNS = (
     "key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at, "
     "changed_at, successor, kept, unasked, language, fact, value, subject, relation, object, negated, keywords, text, "
-    "doubted, nudge"
+    "doubted, nudge, tier, moved_at, low_activity"
 )
 _STORED = f"owner, {COLUMNS}"
 _UPSERT = (
-    f"INSERT INTO memory ({_STORED}) VALUES ({marks(27)}) ON CONFLICT (key) DO UPDATE SET "
+    f"INSERT INTO memory ({_STORED}) VALUES ({marks(30)}) ON CONFLICT (key) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 )  # fmt: skip
+
+_AGING = """
+    SELECT key, tier, category, importance, source, start, kept, affirmed_at, learnt_at, valid_to, moved_at,
+           low_activity, relation, heat.visits, heat.at
+    FROM memory LEFT JOIN heat ON heat.memory = key
+    WHERE key > ? AND key <= ? AND status = 'live' ORDER BY key LIMIT ?
+"""
 
 
 class SqliteMemories(Memories):
@@ -77,10 +87,10 @@ class SqliteMemories(Memories):
         return sorted(found, key=lambda memory: memory.seq)
 
     def of_keys(self, scope: Scope, keys: Collection[str], limit: int = 64) -> list[Memory]:
-        return self._newest(scope, "fact <> '' AND fact", [key for key in keys if key], limit)
+        return self._newest(scope, "tier <> 'archive' AND fact <> '' AND fact", [key for key in keys if key], limit)
 
     def of_relations(self, scope: Scope, relations: Collection[str], limit: int = 64) -> list[Memory]:
-        return self._newest(scope, "relation IS NOT NULL AND relation", relations, limit)
+        return self._newest(scope, "tier = 'fact' AND relation IS NOT NULL AND relation", relations, limit)
 
     def _newest(self, scope: Scope, column: str, values: Collection[str], limit: int) -> list[Memory]:
         owner = self._access.owner(scope)
@@ -102,6 +112,7 @@ class SqliteMemories(Memories):
         *,
         status: Status | None = Status.LIVE,
         categories: Collection[str] = (),
+        tiers: Collection[Tier] = (),
         limit: int | None = None,
     ) -> list[Memory]:
         owner = self._access.owner(scope)
@@ -115,6 +126,9 @@ class SqliteMemories(Memories):
         if categories:
             conditions.append(f"category IN ({marks(len(categories))})")
             arguments += map(str, categories)
+        if tiers:
+            conditions.append(f"tier IN ({marks(len(tiers))})")
+            arguments += map(str, tiers)
         sql = f"SELECT {COLUMNS} FROM memory WHERE {' AND '.join(conditions)} ORDER BY key LIMIT ?"
         return self._read(sql, (*arguments, -1 if limit is None else at_most(limit)))
 
@@ -125,7 +139,7 @@ class SqliteMemories(Memories):
         # Numbers first, so that only the few rows that are given are read whole.
         sql = f"""
             SELECT {COLUMNS} FROM memory WHERE key IN (
-                SELECT key FROM memory WHERE key BETWEEN ? AND ? AND status = 'live'
+                SELECT key FROM memory WHERE key BETWEEN ? AND ? AND status = 'live' AND tier = 'fact'
                 AND category IN ({marks(len(categories))})
                 ORDER BY importance DESC, affirmed_at DESC, key DESC LIMIT ?)
             ORDER BY importance DESC, affirmed_at DESC, key DESC"""
@@ -151,6 +165,24 @@ class SqliteMemories(Memories):
             " ORDER BY key DESC LIMIT ?"
         )
         return self._read(sql, (first_key(owner), last_key(owner), *needles, at_most(limit)))
+
+    def aging(self, scope: Scope, after: int, limit: int) -> list[Aging]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        start = first_key(owner) + min(max(after, 0), MAX_SEQ)
+        return [_aging(row) for row in self._access.rows(_AGING, (start, last_key(owner), at_most(limit)))]
+
+    def replaced_by(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
+        owner = self._access.owner(scope)
+        if owner is None or not seqs:
+            return []
+        wanted = json.dumps([seq for seq in seqs if 1 <= seq <= MAX_SEQ])
+        sql = f"""
+            SELECT {COLUMNS} FROM memory WHERE owner = ? AND successor IS NOT NULL
+            AND successor IN (SELECT value FROM json_each(?)) ORDER BY key
+        """
+        return self._read(sql, (owner, wanted))
 
     def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
         owner = self._access.owner(scope)
@@ -195,17 +227,28 @@ class SqliteMemories(Memories):
     def write(self, scope: Scope, changes: Sequence[Change]) -> None:
         owner = self._access.make_owner(scope)
         for change in changes:
-            if change.after is not None:
-                self._put(owner, change.after)
+            if change.after is not None and _only_moved(change.before, change.after):
+                self._move(owner, change.after)
+            elif change.after is not None:
+                kept = change.before is not None and change.before.evidence == change.after.evidence
+                self._put(owner, change.after, evidence=not kept)
             elif 1 <= change.seq <= MAX_SEQ:
                 self._access.change("DELETE FROM memory WHERE key = ?", (row_key(owner, change.seq),))
         added = [change.seq for change in changes if change.before is None]
         if added:
             self._access.raise_counter(owner, "memory", max(added))
 
-    def _put(self, owner: int, memory: Memory) -> None:
+    def _move(self, owner: int, memory: Memory) -> None:
+        """Of the row alone: no index and no evidence knows of tiers, and upkeep moves them by the thousand."""
+        sql = "UPDATE memory SET tier = ?, moved_at = ?, low_activity = ? WHERE key = ?"
+        moved_at = optional_micros(memory.moved_at)
+        self._access.change(sql, (memory.tier.value, moved_at, memory.low_activity, row_key(owner, memory.seq)))
+
+    def _put(self, owner: int, memory: Memory, *, evidence: bool) -> None:
         key = row_key(owner, memory.seq)
         self._access.change(_UPSERT, (owner, *_row(key, memory)))
+        if not evidence:
+            return
         if self._access.rows("SELECT 1 FROM evidence WHERE memory = ? LIMIT 1", (key,)):
             self._access.change("DELETE FROM evidence WHERE memory = ?", (key,))
         sql = (
@@ -247,6 +290,26 @@ class SqliteMemories(Memories):
         )
 
 
+def _only_moved(before: Memory | None, after: Memory) -> bool:
+    """Whether a memory was moved to another tier, and nothing else."""
+    if before is None or (before.tier is after.tier and before.low_activity is after.low_activity):
+        return False
+    return replace(before, tier=after.tier, moved_at=after.moved_at, low_activity=after.low_activity) == after
+
+
+@damage
+def _aging(row: Row) -> Aging:
+    (
+        key, tier, category, importance, source, start, kept, affirmed_at, learnt_at, valid_to, moved_at,
+        low_activity, relation, visits, read_at,
+    ) = row  # fmt: skip
+    return Aging(
+        seq_of(key), TIERS[tier], CATEGORIES[category], importance, SOURCES[source], start, bool(kept),
+        instant(affirmed_at), instant(learnt_at), optional_instant(valid_to), optional_instant(moved_at),
+        bool(low_activity), relation, None if visits is None else Heat(visits, instant(read_at)),
+    )  # fmt: skip
+
+
 def _chunks(values: Iterable[str], size: int = 500) -> list[list[str]]:
     """Distinct values in lists that fit into one statement."""
     distinct = sorted(set(values))
@@ -284,6 +347,9 @@ def _row(key: int, memory: Memory) -> Row:
         memory.text,
         memory.doubted,
         memory.nudge,
+        memory.tier.value,
+        optional_micros(memory.moved_at),
+        memory.low_activity,
     )
 
 
@@ -292,7 +358,7 @@ def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
     (
         key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at,
         changed_at, successor, kept, unasked, language, fact, value, subject, relation, object_, negated, keywords, text,
-        doubted, nudge,
+        doubted, nudge, tier, moved_at, low_activity,
     ) = row  # fmt: skip
     return Memory(
         seq=seq_of(key),
@@ -319,6 +385,9 @@ def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
         unasked=bool(unasked),
         doubted=bool(doubted),
         nudge=nudge,
+        tier=TIERS[tier],
+        moved_at=optional_instant(moved_at),
+        low_activity=bool(low_activity),
     )
 
 

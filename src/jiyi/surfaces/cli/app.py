@@ -150,6 +150,7 @@ GROUPS: dict[str, dict[str, Action]] = {
         "forget": forgetting.forget,
         "undo": writing.undo,
         "answer": writing.answer,
+        "upkeep": writing.upkeep,
         "ledger": reading.ledger,
     },
     "Operate": {

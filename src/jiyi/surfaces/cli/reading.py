@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from jiyi.domain.bitemporal import AsOf
-from jiyi.domain.memory import Category, Language, Status
+from jiyi.domain.memory import Category, Language, Status, Tier
 from jiyi.domain.profile import ProfileLine, diff_profiles
 from jiyi.errors import InputError
 from jiyi.surfaces.cli.calls import CATEGORIES, Call
@@ -72,6 +72,14 @@ KnownAt = Annotated[
 ]
 
 
+Tiers = Annotated[
+    list[Tier] | None,
+    typer.Option(
+        "--tier", metavar="NAME", help="Only this tier: fact, semantic, archive; may be repeated.", show_default=False
+    ),
+]
+
+
 def recall(
     call: Call,
     query: Annotated[str, typer.Argument(help="Any question or words, in Chinese or English.")],
@@ -88,6 +96,13 @@ def recall(
     since: Since = None,
     until: Until = None,
     session: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this session.")] = None,
+    tier: Tiers = None,
+    created_since: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Only memories learnt since then.", show_default=False)
+    ] = None,
+    read_until: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Only memories last read before then.", show_default=False)
+    ] = None,
     valid_at: ValidAt = None,
     known_at: KnownAt = None,
 ) -> None:
@@ -96,6 +111,8 @@ def recall(
         found = me.recall(
             query, limit=limit, kinds=kind or None, categories=category or (), min_importance=min_importance,
             since=call.instant(since, "--since"), until=call.instant(until, "--until", end=True), session=session,
+            tiers=tier or None, created_since=call.instant(created_since, "--created-since"),
+            read_until=call.instant(read_until, "--read-until", end=True),
             valid_at=call.as_of(valid_at, "--valid-at"), known_at=call.as_of(known_at, "--known-at"),
         )  # fmt: skip
     if found.relaxed:
@@ -267,6 +284,7 @@ def memories(
     category: Annotated[
         list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")
     ] = None,
+    tier: Tiers = None,
     valid_at: ValidAt = None,
     known_at: KnownAt = None,
 ) -> None:
@@ -275,8 +293,8 @@ def memories(
     at = AsOf(valid, known).age_at(call.now)
     with call.memory() as me:
         found = me.memories(
-            status=None if status is Shown.ALL else Status(status.value), categories=category or (), valid_at=valid,
-            known_at=known,
+            status=None if status is Shown.ALL else Status(status.value), categories=category or (), tiers=tier or None,
+            valid_at=valid, known_at=known,
         )  # fmt: skip
         document = {"memories": memories_document(me, found, call.zone, at)}
         call.out.show(document, memories_lines(me, found, call.zone, "no memories", at))

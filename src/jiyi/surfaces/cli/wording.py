@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, TypeAlias
 
-from jiyi.domain.memory import Memory, Message, Status, memory_id, message_handle, plan_id
+from jiyi.domain.memory import Memory, Message, Status, Tier, memory_id, message_handle, plan_id
 from jiyi.domain.plans import LedgerEntry, Plan
 from jiyi.pipelines.gateway import Receipt
 from jiyi.pipelines.recall import Item, Recollection
+from jiyi.pipelines.upkeep import Upkept
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.surfaces.cli.output import Line
 
@@ -48,6 +49,8 @@ def memory_document(memory: Memory, confidence: float, zone: tzinfo) -> Document
         "source": memory.source.value,
         "confidence": round(confidence, 3),
         "status": memory.status.value,
+        "tier": memory.tier.value,
+        "low_activity": memory.low_activity,
         "affirmed_at": moment(memory.affirmed_at, zone),
         "valid_from": moment(memory.valid_from, zone),
         "valid_to": moment(memory.valid_to, zone),
@@ -75,6 +78,8 @@ def memory_line(memory: Memory, confidence: float, zone: tzinfo) -> Line:
     end = ""
     if memory.status is Status.HELD:
         end = "waits: it contradicts what stands"
+    elif memory.status is Status.LIVE and memory.tier is not Tier.FACT:
+        end = f"{memory.tier.value}, low activity" if memory.low_activity else memory.tier.value
     elif memory.status is Status.RETRACTED:
         end = "taken back: it was a mistake"
     elif memory.status is Status.ENDED and memory.valid_to is not None:
@@ -117,6 +122,7 @@ def item_document(item: Item, rank: int, zone: tzinfo) -> Document:
         "source": item.source,
         "category": item.category,
         "importance": item.importance,
+        "tier": item.tier,
         "role": item.role,
         "name": item.name,
         "message_id": item.message_id,
@@ -236,6 +242,8 @@ def _end(after: Memory) -> str:
 def _restated(before: Memory, after: Memory) -> str:
     if before.status is not Status.LIVE:
         return "  (believed again)"
+    if before.tier is not after.tier:
+        return f"  ({before.tier} → {after.tier})"
     return "  (confirmed)" if after.affirmed_at > before.affirmed_at else "  (adjusted)"
 
 
@@ -247,6 +255,39 @@ def receipt_lines(receipt: Receipt, done: str) -> Iterator[Line]:
     yield from change_lines(receipt.plan)
     for reason in reasons(receipt.plan):
         yield ((f"    why: {reason}", DIM),)
+
+
+def upkeep_document(upkept: Upkept) -> Document:
+    return {
+        "dry_run": upkept.dry_run,
+        "looked_at": upkept.scanned,
+        "moves": [
+            {
+                "id": memory_id(m.seq),
+                "from": m.before.value,
+                "to": None if m.to is None else m.to.value,
+                "low_activity": m.low_activity,
+                "rule": m.rule,
+                "because": m.reason,
+            }
+            for m in upkept.moves
+        ],
+        "merges": [{"into": memory_id(m.into), "gone": [memory_id(seq) for seq in m.gone]} for m in upkept.merges],
+        "plans": list(upkept.plans),
+    }
+
+
+def upkeep_lines(upkept: Upkept) -> Iterator[Line]:
+    """`m4  fact → semantic  last used on 2026-03-02  (unread-3-months)`"""
+    for m in upkept.moves:
+        to = "erased for good" if m.to is None else f"{m.to.value}{', low activity' if m.low_activity else ''}"
+        yield ("  ", (memory_id(m.seq), BOLD), f"  {m.before.value} → {to}  {m.reason}", (f"  ({m.rule})", DIM))
+    for merge in upkept.merges:
+        gone = ", ".join(memory_id(seq) for seq in merge.gone)
+        yield ("  ", (gone, BOLD), " merged into ", (memory_id(merge.into), BOLD), "  they say the same")
+    done = f"  plan {', '.join(upkept.plans)}" if upkept.plans else ""
+    would = "would change" if upkept.dry_run else "changed"
+    yield (f"looked at {upkept.scanned}, {len(upkept.moves) + len(upkept.merges)} {would}", (done, DIM))
 
 
 def entry_document(entry: LedgerEntry, zone: tzinfo) -> Document:

@@ -1,4 +1,4 @@
-"""Commands that change one user's memory: remember, observe, correct, undo."""
+"""Commands that change one user's memory: remember, observe, correct, undo, upkeep."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from jiyi.pipelines.observe import check_messages
 from jiyi.settings import Limits
 from jiyi.surfaces.cli.calls import CATEGORIES, Call
 from jiyi.surfaces.cli.output import Line, counted
-from jiyi.surfaces.cli.wording import change_lines, entry_document, receipt_document, receipt_lines
+from jiyi.surfaces.cli.wording import (
+    change_lines,
+    entry_document,
+    receipt_document,
+    receipt_lines,
+    upkeep_document,
+    upkeep_lines,
+)
 
 E = TypeVar("E", bound=InputError)
 
@@ -189,6 +196,16 @@ def feedback(
         receipt = me.feedback(memory, verdict)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"noted that it was {verdict}"))
+
+
+def upkeep(
+    call: Call,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would move, and why.")] = False,
+) -> None:
+    """Do now what is done every night: move what was not used, archive what is over, erase what lay there its time."""
+    with call.memory() as me:
+        upkept = me.upkeep(dry_run=dry_run)
+    call.out.show(upkeep_document(upkept), upkeep_lines(upkept))
 
 
 def undo(
