@@ -59,6 +59,7 @@ class AsyncScopedMemory(_Twin):
     recall, context = _awaited(ScopedMemory.recall), _awaited(ScopedMemory.context)
     history, sessions = _awaited(ScopedMemory.history), _awaited(ScopedMemory.sessions)
     profile, memories = _awaited(ScopedMemory.profile), _awaited(ScopedMemory.memories)
+    write_profile, read_profile = _awaited(ScopedMemory.write_profile), _awaited(ScopedMemory.read_profile)
     versions, evidence = _awaited(ScopedMemory.versions), _awaited(ScopedMemory.evidence)
     confidence, correct = _awaited(ScopedMemory.confidence), _awaited(ScopedMemory.correct)
     questions, answer = _awaited(ScopedMemory.questions), _awaited(ScopedMemory.answer)

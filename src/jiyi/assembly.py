@@ -40,6 +40,7 @@ from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.upkeep import Upkeep
+from jiyi.pipelines.user_file import ReadingBack
 from jiyi.ports import ChatModel, Keys, Store
 from jiyi.settings import GuardPolicy, Settings, read_settings, zone
 from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
@@ -189,6 +190,7 @@ def assemble(
         redaction=redaction,
         guard=guard,
         upkeep=Upkeep(gateway, merging, settings.tiers, settings.upkeep),
+        reading_back=ReadingBack(judging, distiller),
         model=model,
     )
 

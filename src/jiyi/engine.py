@@ -29,6 +29,7 @@ from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_silent, cut_segments
 from jiyi.pipelines.upkeep import Upkeep
+from jiyi.pipelines.user_file import ReadingBack
 from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
 from jiyi.ports import Job, Lane, Store, Unit
 from jiyi.settings import Settings
@@ -57,6 +58,7 @@ class Parts:
     guard: Guard
     carried: Carried
     upkeep: Upkeep
+    reading_back: ReadingBack
     model: ModelDistiller | None = None
 
 

@@ -6,7 +6,8 @@
     │   ├── TooLarge                   text, batch or query above a documented limit
     │   ├── InstructsAgent             a text to be remembered tries to instruct the agent
     │   ├── ConflictingMessage         a known message id came back with another text
-    │   └── UnreadableFile             an import file is broken; names file, line and reason
+    │   ├── UnreadableFile             an import file is broken; names file, line and reason
+    │   └── UnreadableLines            lines of an edited profile cannot be taken over; names each with its reason
     ├── NotFound (also LookupError)    an id that this scope does not hold
     ├── PlanRefused                    the gateway will not apply this plan as it stands
     ├── StoreError                     the database cannot serve the call
@@ -28,6 +29,7 @@ Errors know nothing of HTTP or of exit codes: each surface holds its own table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 
@@ -90,6 +92,16 @@ class UnreadableFile(InputError):
         self.path = str(path)
         self.line = line
         self.reason = reason
+
+
+class UnreadableLines(InputError):
+    """Lines of an edited profile cannot be taken over. Nothing of the file was (SPEC B7)."""
+
+    def __init__(self, path: object, problems: Sequence[tuple[int, str]]) -> None:
+        told = "; ".join(f"line {line}: {reason}" for line, reason in problems)
+        super().__init__(f"{path}, {told}. Nothing was changed")
+        self.path = str(path)
+        self.problems = tuple(problems)
 
 
 class NotFound(JiyiError, LookupError):

@@ -43,6 +43,15 @@ from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant
 from jiyi.pipelines.recall import NEAR, Filters, Recollection, Span
 from jiyi.pipelines.segments import close_segment
 from jiyi.pipelines.upkeep import Upkept, keep_up
+from jiyi.pipelines.user_file import (
+    ReadProfile,
+    WrittenProfile,
+    check_overwriting,
+    load,
+    read_edits,
+    render_file,
+    save,
+)
 from jiyi.ports import JobCounts, SessionInfo, Unit
 
 N = TypeVar("N", str, str | None)
@@ -275,6 +284,62 @@ class ScopedMemory:
             near = NEAR if then.present else ()
             memories = memories_as_of(unit, self._scope, then, categories=policy.categories, tiers=near)
         return render_profile(memories, then.age_at(self._clock()), policy)
+
+    def write_profile(
+        self, path: str | os.PathLike[str], *, language: Language | str | None = None, overwrite: bool = False
+    ) -> WrittenProfile:
+        """Write the whole profile to a Markdown file that the user may edit and `read_profile` reads back (SPEC B7).
+
+        What was said so far is distilled first. The file is under no budget.
+
+        Args:
+            language: of the headings, "zh" or "en"; by default the one that most lines are in.
+            overwrite: also a file that holds what is not in memory.
+
+        Raises:
+            InputError: the file holds edits that were not read back, or cannot be written.
+        """
+        tongue = None if language is None else read_language(language)
+        self._engine.work()
+        where, now, policy = Path(path), self._clock(), self._parts.settings.profile
+        with self._store.read() as unit:
+            if where.exists() and not overwrite:
+                check_overwriting(unit, self._scope, where, load(where, self._parts.redaction.text), now)
+            profile, text = render_file(unit, self._scope, now, self._zone, policy, tongue)
+        save(where, text)
+        return WrittenProfile(where, profile, text)
+
+    def read_profile(self, path: str | os.PathLike[str], *, dry_run: bool = False) -> ReadProfile:
+        """Take over what the user changed in a file of `write_profile`, as their own declarations, in one plan (SPEC B7).
+
+        A changed line corrects its memory, a new one is remembered, one that is gone is rejected. What has changed in
+        memory since the file was written is not overwritten: the user is asked. Reading a file twice changes nothing.
+
+        Args:
+            dry_run: only say what would change.
+
+        Raises:
+            UnreadableLines: lines that cannot be taken over, with their numbers; nothing was. InputError: no such file,
+                or not one of this user's.
+        """
+        self._engine.work()
+        where, now = Path(path), self._clock()
+        file, gateway = load(where, self._parts.redaction.text), self._parts.gateway
+        occasion = Occasion(Verb.PROFILE, self._actor, now, f"the user edited {where.name}")
+
+        def work(unit: Unit) -> ReadProfile:
+            found = read_edits(unit, self._scope, where, file, now)
+            plan = self._parts.reading_back.plan(
+                unit, self._scope, where, found, lambda text, _: self._statement(text), occasion, self._zone,
+                dry_run=dry_run,
+            )  # fmt: skip
+            receipt = gateway.preview(plan) if dry_run else gateway.apply(unit, self._scope, plan)
+            return ReadProfile(receipt, tuple(found.edits), file.others)
+
+        if dry_run:
+            with self._store.read() as unit:
+                return work(unit)
+        return self._store.write(work)
 
     def memories(
         self,

@@ -115,7 +115,7 @@ class Impact:
 
 # What the user does to their own memory, and the rules of retention, are exempt from the limit, not from the plan (SPEC
 # W1). A merge ends no belief: what it takes away stands in the memory that stays (SPEC F4).
-EXEMPT = frozenset({Verb.FORGET, Verb.UNDO, Verb.UPKEEP, Verb.MERGE})
+EXEMPT = frozenset({Verb.FORGET, Verb.UNDO, Verb.PROFILE, Verb.UPKEEP, Verb.MERGE})
 
 
 def impact(plan: Plan, policy: GatewayPolicy) -> Impact:

@@ -17,6 +17,8 @@ class ProfilePolicy:
     categories: tuple[Category, ...] = (
         Category.PROFILE, Category.PREFERENCE, Category.RELATIONSHIP, Category.GOAL, Category.PROJECT,
     )  # fmt: skip
+    # What USER.md holds besides: the user goes over everything lasting there, under no budget.
+    file_categories: tuple[Category, ...] = (Category.RULE, Category.GENERAL)
 
 
 @dataclass(frozen=True, slots=True)

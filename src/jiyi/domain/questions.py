@@ -42,6 +42,10 @@ class Question:
         return question_id(self.number)
 
 
+ANSWERED = "answer"
+"""The session of what was said in answer to a question."""
+
+
 def question_id(number: int) -> str:
     return f"q{number}"
 

@@ -9,7 +9,7 @@ from jiyi.domain.belief import Observation, rival_keys
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Evidence, Memory, Mode, Source, parse_id
 from jiyi.domain.plans import Plan
-from jiyi.domain.questions import Answer, AnswerWords, Kind, Question, questions, read_answer
+from jiyi.domain.questions import ANSWERED, Answer, AnswerWords, Kind, Question, questions, read_answer
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.correcting import read_correction
@@ -17,7 +17,6 @@ from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.ports import Unit
 
-SESSION = "answer"
 MAX_VALUE = 60
 """A longer answer that is no statement about the matter is talk, not a value."""
 
@@ -88,7 +87,7 @@ def _confirmed(memory: Memory, asked: Question, now: datetime, policy: Confidenc
         value=memory.value,
         triple=memory.triple,
         mode=Mode.CHANGE if len(asked.options) > 1 else Mode.STATEMENT,
-        evidence=(Evidence(0, 0, 0, at, SESSION),),
+        evidence=(Evidence(0, 0, 0, at, ANSWERED),),
         kept=memory.kept,
         language=memory.language,
     )

@@ -14,6 +14,7 @@ from jiyi.pipelines.archive import Numbers, Summary, line, write_archive
 from jiyi.ports import Unit
 
 CHUNK = 500
+TITLE = "记忆 · What is remembered"
 HEADINGS = {
     Category.PROFILE: "个人信息 · Profile",
     Category.PREFERENCE: "偏好 · Preferences",
@@ -63,7 +64,7 @@ def _ledger(unit: Unit, scope: Scope, last: int) -> Iterator[str]:
 
 def describe(memories: Sequence[Memory], zone: tzinfo) -> Iterator[str]:
     """What is believed, as lines of Markdown. No word of it depends on when it is written."""
-    yield "# 记忆 · What is remembered"
+    yield f"# {TITLE}"
     for category, heading in HEADINGS.items():
         chosen = sorted(
             (m for m in memories if m.category is category),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 
 from jiyi.domain.belief import Judgement, Observation, Verdict, claim_of, statements_of_observation, weigh
 from jiyi.domain.confidence import ConfidencePolicy
@@ -29,6 +30,18 @@ class Occasion:
 
 
 @dataclass(frozen=True, slots=True)
+class Edited:
+    """What the user changed of what is remembered. `wrong`: they reject it. `corrected`: with what is right instead.
+    `said`: declared anew. `disputed`: said of what has changed meanwhile. `doubted`: rejected, but it has changed."""
+
+    wrong: tuple[Memory, ...] = ()
+    corrected: tuple[tuple[Memory, Observation], ...] = ()
+    said: tuple[Observation, ...] = ()
+    disputed: tuple[Observation, ...] = ()
+    doubted: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Judging:
     """What judging needs besides what was said and what is believed."""
 
@@ -45,32 +58,36 @@ class Judging:
 
     def correction(self, unit: Unit, scope: Scope, wrong: Memory, observation: Observation, occasion: Occasion) -> Plan:
         """The user says that this very memory is wrong and what is right (SPEC B3): it ends, whatever it was about."""
-        # It was said after whatever it corrects, also where a clock was set back.
-        at = max(observation.at, wrong.affirmed_at)
-        observation = replace(observation, mode=Mode.CORRECTION, at=at)
         beliefs = _Beliefs(unit, scope, self.tiers)
-        if observation.key == wrong.key and observation.value == wrong.value:
-            told = Judgement(Verdict.CORROBORATE, "known-already", (f"says what {wrong.id} says",), same=wrong.seq)
-            return _plan(occasion, beliefs, [told])
-        if wrong.triple is not None and observation.key == wrong.key and not wrong.triple.negated:
-            observation = replace(observation, replaces=wrong.value, replaces_text=wrong.triple.object)
-        judgement = self._one(beliefs, observation, occasion.now)
-        judgement = self._retract(beliefs, wrong, observation, judgement, occasion.now)
-        return _plan(occasion, beliefs, [judgement])
+        return _plan(occasion, beliefs, [self._corrected(beliefs, wrong, observation, occasion.now)])
+
+    def edited(self, unit: Unit, scope: Scope, edited: Edited, occasion: Occasion, *, dry_run: bool = False) -> Plan:
+        """The user went over what is remembered, and this is what they changed, as one plan (SPEC B7).
+
+        Args:
+            dry_run: plan it in a unit for reading; numbers of new memories are those that would come next.
+        """
+        beliefs, now = _Beliefs(unit, scope, self.tiers, dry_run=dry_run), occasion.now
+        judgements = [_rejection(edited.wrong)] if edited.wrong else []
+        beliefs.note([Change(m, retracted(m, max(now, m.affirmed_at), now)) for m in edited.wrong])
+        for wrong, observation in edited.corrected:
+            current = beliefs.current(wrong) or wrong
+            if current.status is Status.LIVE and _says_the_same(observation, current):
+                judgements.append(self._reworded(beliefs, current, observation, now))
+            else:
+                judgements.append(self._corrected(beliefs, wrong, observation, now))
+        judgements += [self._one(beliefs, observation, now) for observation in edited.said]
+        judgements += [self._disputed(beliefs, observation, now) for observation in edited.disputed]
+        for memory in edited.doubted:
+            self._doubt(beliefs, beliefs.current(memory))
+        return _plan(occasion, beliefs, judgements)
 
     def decision(
         self, unit: Unit, scope: Scope, wrong: Sequence[Memory], said: Sequence[Observation], occasion: Occasion
     ) -> Plan:
         """The user settles a matter: these are wrong, and this is so (SPEC B8, B9)."""
         beliefs = _Beliefs(unit, scope, self.tiers)
-        judgements = []
-        if wrong:
-            ids = ", ".join(m.id for m in wrong)
-            judgements.append(
-                Judgement(
-                    Verdict.REFUSE, "user-rejected", (f"the user rejected {ids}",), ends=tuple(m.seq for m in wrong)
-                )
-            )
+        judgements = [_rejection(wrong)] if wrong else []
         beliefs.note([Change(m, retracted(m, max(occasion.now, m.affirmed_at), occasion.now)) for m in wrong])
         judgements += [self._one(beliefs, observation, occasion.now) for observation in said]
         return _plan(occasion, beliefs, judgements)
@@ -88,6 +105,40 @@ class Judging:
         beliefs.note(revise(observation, settlement, believed, seqs, now, old_text, self.confidence, self.arbitration))
         return settlement.judgement
 
+    def _corrected(self, beliefs: _Beliefs, wrong: Memory, observation: Observation, now: datetime) -> Judgement:
+        # It was said after whatever it corrects, also where a clock was set back.
+        at = max(observation.at, wrong.affirmed_at)
+        observation = replace(observation, mode=Mode.CORRECTION, at=at)
+        if observation.key == wrong.key and observation.value == wrong.value:
+            return Judgement(Verdict.CORROBORATE, "known-already", (f"says what {wrong.id} says",), same=wrong.seq)
+        if wrong.triple is not None and observation.key == wrong.key and not wrong.triple.negated:
+            observation = replace(observation, replaces=wrong.value, replaces_text=wrong.triple.object)
+        judgement = self._one(beliefs, observation, now)
+        return self._retract(beliefs, wrong, observation, judgement, now)
+
+    def _reworded(self, beliefs: _Beliefs, memory: Memory, observation: Observation, now: datetime) -> Judgement:
+        """The same in other words: the user's are kept."""
+        at = max(observation.at, memory.affirmed_at)
+        said = replace(observation, mode=Mode.STATEMENT, at=at, replaces="", replaces_text="")
+        judgement = self._one(beliefs, said, now)
+        current = beliefs.current(memory)
+        if current is not None and current.text != observation.text:
+            beliefs.note([Change(current, replace(current, text=observation.text, language=observation.language))])
+        return judgement
+
+    def _disputed(self, beliefs: _Beliefs, observation: Observation, now: datetime) -> Judgement:
+        """Said of something that changed meanwhile, so it is no order to change it: a bare statement (SPEC B4). Where
+        nothing contradicts it, it stands and is asked about, as what became of the old one may."""
+        judgement = self._one(beliefs, observation, now)
+        if judgement.verdict in (Verdict.ADD, Verdict.COEXIST):
+            told = beliefs.telling(observation)
+            self._doubt(beliefs, None if told is None else beliefs.numbered(told))
+        return judgement
+
+    def _doubt(self, beliefs: _Beliefs, memory: Memory | None) -> None:
+        if memory is not None and memory.status is Status.LIVE and not memory.doubted:
+            beliefs.note([Change(memory, replace(memory, doubted=True, unasked=False))])
+
     def _retract(
         self, beliefs: _Beliefs, wrong: Memory, observation: Observation, judgement: Judgement, now: datetime
     ) -> Judgement:
@@ -104,9 +155,10 @@ class Judging:
 class _Beliefs:
     """What is believed, with the changes of the plan in the making laid over it."""
 
-    def __init__(self, unit: Unit, scope: Scope, tiers: TierPolicy) -> None:
+    def __init__(self, unit: Unit, scope: Scope, tiers: TierPolicy, *, dry_run: bool = False) -> None:
         self._unit, self._scope = unit, scope
         self._tiers = tiers
+        self._tried = count(unit.memories.last_seq(scope) + 1) if dry_run else None
         self._first: dict[int, Memory | None] = {}
         self._last: dict[int, Memory | None] = {}
 
@@ -136,7 +188,15 @@ class _Beliefs:
         said = statements_of_observation(observation)[0].claim
         return next((m.seq for m in found if m.status is Status.LIVE and claim_of(m) == said), None)
 
+    def numbered(self, seq: int) -> Memory | None:
+        """The memory of that number, as the plan in the making leaves it."""
+        if seq in self._last:
+            return self._last[seq]
+        return next(iter(self._unit.memories.get(self._scope, [seq])), None)
+
     def new_seqs(self) -> Iterator[int]:
+        if self._tried is not None:
+            yield from self._tried
         while True:
             yield self._unit.memories.next_seq(self._scope)
 
@@ -148,6 +208,15 @@ class _Beliefs:
     def changes(self) -> tuple[Change, ...]:
         pairs = ((before, judged(before, self._last[seq], self._tiers)) for seq, before in self._first.items())
         return tuple(Change(before, after) for before, after in pairs if before != after)
+
+
+def _rejection(wrong: Sequence[Memory]) -> Judgement:
+    reasons = (f"the user rejected {', '.join(m.id for m in wrong)}",)
+    return Judgement(Verdict.REFUSE, "user-rejected", reasons, ends=tuple(m.seq for m in wrong))
+
+
+def _says_the_same(observation: Observation, memory: Memory) -> bool:
+    return observation.key == memory.key and statements_of_observation(observation)[0].claim == claim_of(memory)
 
 
 def _plan(occasion: Occasion, beliefs: _Beliefs, judgements: Sequence[Judgement]) -> Plan:

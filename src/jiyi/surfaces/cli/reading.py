@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from jiyi.domain.profile import ProfileLine, diff_profiles
 from jiyi.errors import InputError
 from jiyi.surfaces.cli.calls import CATEGORIES, Call
 from jiyi.surfaces.cli.output import counted
+from jiyi.surfaces.cli.user_file import read_file, write_file
 from jiyi.surfaces.cli.wording import (
     Document,
     day,
@@ -217,8 +219,39 @@ def profile(
             help="The lines that came (+) and went (-) between two dates, all of them; by --known-at, else as known now.",
         ),
     ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE", show_default=False, help="Write the whole profile to a file to edit."),
+    ] = None,
+    read: Annotated[
+        Path | None,
+        typer.Option("--read", metavar="FILE", show_default=False, help="Take over what was edited in that file."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --read: only show what would change.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --write: also over a file with edits that were not read.")
+    ] = False,
+    language: Annotated[
+        Language | None, typer.Option(help="With --write: of the headings; by default the one of most lines.")
+    ] = None,
 ) -> None:
-    """Print the user in a few lines, each naming its memory."""
+    """Print the user in a few lines, each naming its memory; or write it as a file to edit, and read that back.
+
+    In the file, change a line to correct it, add one to have it remembered, delete one to reject it.
+    """
+    if write is not None or read is not None:
+        if (
+            diff is not None
+            or valid_at is not None
+            or known_at is not None
+            or (write is not None) == (read is not None)
+        ):
+            raise InputError("--write FILE and --read FILE each go alone, and are about what is known now")
+        if write is not None:
+            write_file(call, write, language, force=force)
+        elif read is not None:
+            read_file(call, read, dry_run=dry_run)
+        return
     known = call.as_of(known_at, "--known-at")
     if diff is not None:
         if valid_at is not None:
