@@ -304,7 +304,7 @@ class ScopedMemory:
         where, now, policy = Path(path), self._clock(), self._parts.settings.profile
         with self._store.read() as unit:
             if where.exists() and not overwrite:
-                check_overwriting(unit, self._scope, where, load(where, self._parts.redaction.text), now)
+                check_overwriting(unit, self._scope, where, load(where, self._stored), now)
             profile, text = render_file(unit, self._scope, now, self._zone, policy, tongue)
         save(where, text)
         return WrittenProfile(where, profile, text)
@@ -324,7 +324,7 @@ class ScopedMemory:
         """
         self._engine.work()
         where, now = Path(path), self._clock()
-        file, gateway = load(where, self._parts.redaction.text), self._parts.gateway
+        file, gateway = load(where, self._stored), self._parts.gateway
         occasion = Occasion(Verb.PROFILE, self._actor, now, f"the user edited {where.name}")
 
         def work(unit: Unit) -> ReadProfile:
@@ -604,4 +604,8 @@ class ScopedMemory:
         limit = self._parts.settings.limits.memory_chars
         if len(text) > limit:
             raise TooLarge("the statement", len(text), limit)
-        return self._parts.redaction.text(clean_text(text.strip()))
+        return self._stored(text.strip())
+
+    def _stored(self, text: str) -> str:
+        """A text as it is stored (SPEC C11)."""
+        return self._parts.redaction.text(clean_text(text))

@@ -15,7 +15,7 @@ from jiyi.assembly import open_memory
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Memory, Status
 from jiyi.domain.profile import ProfileLine
-from jiyi.domain.read_back import READ_BACK
+from jiyi.domain.read_back import READ_BACK, Said
 from jiyi.domain.scope import Scope
 from jiyi.domain.user_file import digest, read_user_file, write_user_file
 from jiyi.errors import InputError
@@ -124,10 +124,21 @@ def test_no_line_is_ever_lost(story: Story) -> None:
             if memory.status is Status.LIVE and after[memory.seq].status is not Status.LIVE:
                 now = {m.seq for q in me.questions() for m in q.options} - asked
                 assert memory.seq in rejected or after[memory.seq].successor is not None or memory.seq in now
+        for edit in found.edits:
+            if edit.said is Said.DISPUTED and edit.line is not None:
+                assert _is_open(me, before, edit.line.digest)
         assert me.read_profile(path).plan_id is None
         if found.plan_id is not None:
             me.undo(found.plan_id)
             assert me.memories(status=None) == before
+
+
+def _is_open(me: ScopedMemory, before: list[Memory], mark: str) -> bool:
+    """Whether the user is asked about what a line says, unless it was believed anyway."""
+    asked = {m.seq for q in me.questions() for m in q.options}
+    believed = {m.seq for m in before if m.status is Status.LIVE}
+    told = {m.seq for m in me.memories(status=None) if any(e.session == READ_BACK + mark for e in m.evidence)}
+    return not told or bool(told & (asked | believed))
 
 
 def _undone(me: ScopedMemory) -> list[Memory]:

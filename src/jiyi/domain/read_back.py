@@ -217,8 +217,14 @@ class _Merging:
 
     def _gave_way(self, mark: str) -> bool:
         """What was over once another line of this very file had been read, which is still there."""
-        after = self._follow(self._over[mark]) if mark in self._over else None
-        return after is not None and any(_mark(e) in self._marks for e in after.evidence)
+        seq, met = self._over.get(mark), set[int]()
+        while seq is not None and seq in self._mine.memories and seq not in met:
+            met.add(seq)
+            memory = self._mine.memories[seq]
+            if memory.status is Status.LIVE:
+                return self._stands_here(memory)
+            seq = memory.successor
+        return False
 
     # ------------------------------------------------------------------ lines that are gone
 
@@ -262,15 +268,21 @@ class _Merging:
         return written is not None and any(e.session == ANSWERED and e.at > written for e in target.evidence)
 
     def _edited_away(self, memory: Memory) -> bool:
-        """What was read back once and then edited into something else may be edited back."""
+        """What was read back once and then edited into something else may be edited back. Two lines of one file that
+        contradict each other are no such edit."""
         after = None if memory.successor is None else self._mine.memories.get(memory.successor)
         is_past = memory.status in (Status.ENDED, Status.RETRACTED)
-        return is_past and after is not None and _only_read_back(after)
+        return is_past and after is not None and _only_read_back(after) and not self._stands_here(after)
+
+    def _stands_here(self, memory: Memory) -> bool:
+        """Whether a line of this file was read back as this memory."""
+        return any(_mark(e) in self._marks for e in memory.evidence)
 
 
 def _mark(said: Evidence) -> str:
-    """The digest of the line that this was read back from; empty for what came otherwise."""
-    return said.session.removeprefix(READ_BACK) if said.session.startswith(READ_BACK) else ""
+    """The digest of the line that stated this; empty where it came otherwise, or where a line only ended it."""
+    stated = said.session.startswith(READ_BACK) and said.mode not in ENDING
+    return said.session.removeprefix(READ_BACK) if stated else ""
 
 
 def _only_read_back(memory: Memory) -> bool:
