@@ -68,6 +68,7 @@ class AsyncScopedMemory(_Twin):
     forget, undo, lag = _awaited(ScopedMemory.forget), _awaited(ScopedMemory.undo), _awaited(ScopedMemory.lag)
     upkeep = _awaited(ScopedMemory.upkeep)
     ledger, end = _awaited(ScopedMemory.ledger), _awaited(ScopedMemory.end)
+    summaries, redistil = _awaited(ScopedMemory.summaries), _awaited(ScopedMemory.redistil)
     export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)
 
 
@@ -89,6 +90,7 @@ class AsyncMemoryLayer(_Twin):
     usage = _awaited(MemoryLayer.usage)
     forget_user, forget_tenant = _awaited(MemoryLayer.forget_user), _awaited(MemoryLayer.forget_tenant)
     carry_forward, forget_again = _awaited(MemoryLayer.carry_forward), _awaited(MemoryLayer.forget_again)
+    redistil = _awaited(MemoryLayer.redistil)
     backup, rotate_key = _awaited(MemoryLayer.backup), _awaited(MemoryLayer.rotate_key)
 
     async def check(self) -> list[Check]:

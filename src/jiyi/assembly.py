@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tomllib
@@ -39,6 +40,9 @@ from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
+from jiyi.pipelines.redistil import Redistiller
+from jiyi.pipelines.summarise import Summariser
+from jiyi.pipelines.summarising.cues import Cues, parse_cues
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
 from jiyi.ports import ChatModel, Keys, Store
@@ -59,6 +63,10 @@ if TYPE_CHECKING:
 SETTINGS_FILE = "jiyi.toml"
 REFERENCE = "reference"
 """In place of a path: an in-memory store of plain dicts, gone when closed. For tests and experiments."""
+
+
+DISTILLER_VERSION = 1
+"""Raise it with any change of the code that makes the distiller read otherwise: `doctor` then advises to redistil."""
 
 
 def wall_clock() -> datetime:
@@ -191,6 +199,8 @@ def assemble(
         guard=guard,
         upkeep=Upkeep(gateway, merging, settings.tiers, settings.upkeep),
         reading_back=ReadingBack(judging, distiller),
+        summariser=Summariser(load_cues(), indexing, distiller, redaction, settings.summaries),
+        redistiller=Redistiller(distiller, judging, gateway, redaction, guard, distiller_identity()),
         model=model,
     )
 
@@ -352,6 +362,14 @@ def _read_toml(text: str, name: str) -> Mapping[str, Any]:
 
 
 @cache
+def distiller_identity() -> str:
+    """Names the rules by which messages are distilled: their data, and the version of the code that reads it."""
+    data = [_read_toml(_shipped(name), name) for name in ("relations.toml", "constructions.toml", "times.toml")]
+    text = json.dumps([DISTILLER_VERSION, *data], ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@cache
 def load_vocabulary() -> Vocabulary:
     """The shipped relations."""
     return parse_vocabulary(_read_toml(_shipped("relations.toml"), "relations.toml"))
@@ -420,6 +438,12 @@ def load_guard_rules() -> tuple[CleaningRules, PoisoningRules, EchoRules]:
 def _guard(segmenter: Segmenter, policy: GuardPolicy) -> Guard:
     cleaning, poisoning, echo = load_guard_rules()
     return Guard(Cleaner(cleaning), Screen(poisoning, lru_cache(maxsize=8192)(segmenter.fold)), echo, policy)
+
+
+@cache
+def load_cues() -> Cues:
+    """The shipped words of summarising."""
+    return parse_cues(_read_toml(_shipped("summary.toml"), "summary.toml"))
 
 
 def read_dictionary(file: str) -> tuple[str, ...]:

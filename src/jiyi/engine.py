@@ -27,7 +27,10 @@ from jiyi.pipelines.observe import DISTIL, INDEX, distil_messages
 from jiyi.pipelines.read_counts import ReadCounts
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
+from jiyi.pipelines.redistil import REDISTIL, Redistiller
 from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_silent, cut_segments
+from jiyi.pipelines.summaries import SUMMARISE
+from jiyi.pipelines.summarise import Summariser, summarise
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
 from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
@@ -59,6 +62,8 @@ class Parts:
     carried: Carried
     upkeep: Upkeep
     reading_back: ReadingBack
+    summariser: Summariser
+    redistiller: Redistiller
     model: ModelDistiller | None = None
 
 
@@ -257,6 +262,15 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
             parts.redaction,
             parts.guard,
         )
+        if first == 1:
+            # From the first message on; later rules are told by `doctor` that these have read everything (SPEC C13).
+            unit.memories.mark_distilled_by(job.scope, parts.redistiller.identity)
+
+    def summarised(unit: Unit, job: Job, now: datetime) -> None:
+        summarise(unit, job.scope, job.payload, now, parts.summariser)
+
+    def redistil(unit: Unit, job: Job, now: datetime) -> None:
+        parts.redistiller.run(unit, job.scope, job.payload, now)
 
     def upkeep(unit: Unit, job: Job, now: datetime) -> None:
         parts.upkeep.job(unit, job.scope, job.payload, now)
@@ -269,8 +283,14 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         close_silent(unit, job.scope, now, parts.settings.model)
 
     handlers: dict[str, Handler | Thinking] = {
-        INDEX: index, DISTIL: distil, SEGMENT: segment, CLOSE: close, UPKEEP: upkeep,
-    }  # fmt: skip
+        INDEX: index,
+        DISTIL: distil,
+        SUMMARISE: summarised,
+        REDISTIL: redistil,
+        SEGMENT: segment,
+        CLOSE: close,
+        UPKEEP: upkeep,
+    }
     if parts.model is not None:
         handlers[MODEL] = Thinking(partial(parts.model.think, store), parts.model.lease)
     return {kind: _verified(handler, parts.gateway) for kind, handler in handlers.items()}

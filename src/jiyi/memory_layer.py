@@ -144,6 +144,15 @@ class MemoryLayer:
         self._store.set_meta(SEGMENTER, self._parts.indexing.segmenter.identity)
         return done
 
+    def redistil(self) -> int:
+        """Queue the distilling of all that every scope said, by the rules of now (SPEC C13); returns how many scopes.
+        `work()` does it; `scope(...).redistil(dry_run=True)` tells what it would do for one."""
+        now, scopes = self._clock(), self.scopes()
+        for scope in scopes:
+            self._store.write(lambda unit, s=scope: self._parts.redistiller.begin(unit, s, now))  # type: ignore[misc]
+        self._engine.wake()
+        return len(scopes)
+
     def check(self) -> Iterator[Check]:
         """Go through the health of the database and its views, a line at a time."""
         yield from self._store.check(lambda _kind, item: self._parts.indexing.any(item))
@@ -151,6 +160,20 @@ class MemoryLayer:
         with self._store.read() as unit:
             yield forgotten_check(unit, self._parts.indexing.folding)
         yield from self._parts.carried.check()
+        yield self._check_distilling()
+
+    def _check_distilling(self) -> Check:
+        identity = self._parts.redistiller.identity
+        with self._store.read() as unit:
+            scopes = [s for s in unit.scopes() if unit.messages.last_seq(s)]
+            older = sum(unit.memories.distilled_by(s) != identity for s in scopes)
+        detail = f"rules {identity}, which read all messages"
+        if older:
+            detail = (
+                f"rules {identity}; {older} of {len(scopes)} users have messages that others read: "
+                "`jiyi redistil --dry-run` shows what reading them again would change"
+            )
+        return Check("distilling", True, detail)
 
     def check_model(self) -> Iterator[Check]:
         """Ask the language model a small question, if there is one: does it answer, how, and can it be used?"""

@@ -24,6 +24,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.forgotten import Forgotten
 from jiyi.text.redaction import Key
@@ -39,6 +40,7 @@ class Kind(StrEnum):
 
     MEMORY = "memory"
     MESSAGE = "message"
+    SUMMARY = "summary"
 
 
 # ---------------------------------------------------------------------------------- messages
@@ -184,10 +186,59 @@ class Memories(Protocol):
         Gateway only. `seq` of an added memory may be one that existed before (undo of a removal).
         """
 
+    def distilled_by(self, scope: Scope) -> str:
+        """The distiller that all messages so far were read by, at the oldest; empty when that is not known (SPEC C13)."""
+
+    def mark_distilled_by(self, scope: Scope, identity: str) -> None:
+        """`identity`: twelve hexadecimal digits."""
+
     def heat(self, scope: Scope, seqs: Collection[int]) -> dict[int, Heat]: ...
 
     def set_heat(self, scope: Scope, heats: Mapping[int, Heat]) -> None:
         """Store heat of memories; numbers that no memory has are ignored."""
+
+
+# ---------------------------------------------------------------------------------- summaries
+
+
+class Summaries(Protocol):
+    """Digests of what was said, one for each session and block (SPEC R6). A view: messages can make them again."""
+
+    def get(self, scope: Scope, seqs: Collection[int]) -> list[SessionSummary]:
+        """The summaries that exist, by seq ascending."""
+
+    def listing(self, scope: Scope, *, session: str | None = None) -> list[SessionSummary]:
+        """Summaries by seq, of one session or of all; those without points too."""
+
+    def covered(self, scope: Scope) -> dict[str, tuple[int, datetime]]:
+        """For each session with a summary of the whole: of how many messages it was made, and when the latest was said."""
+
+    def last_block(self, scope: Scope, session: str) -> SessionSummary | None:
+        """The summary of a session's highest block, None when it has none but that of the whole."""
+
+    def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[SessionSummary]:
+        """Summaries of which a point contains any needle byte for byte, newest number first. A plain scan."""
+
+    def next_seq(self, scope: Scope) -> int:
+        """Take a fresh summary number (inside a write)."""
+
+    def last_seq(self, scope: Scope) -> int:
+        """The highest number given out, 0 if none. Its summary may be gone."""
+
+    def skip_to(self, scope: Scope, seq: int) -> None:
+        """Count the numbers up to `seq` as given out (SPEC F7). One that is given out already changes nothing."""
+
+    def write(self, scope: Scope, summaries: Sequence[SessionSummary]) -> None:
+        """Store summaries, each in the place of the one of its number.
+
+        The caller sees to it that a session and block have one number.
+        """
+
+    def remove(self, scope: Scope, seqs: Collection[int]) -> None:
+        """Take summaries out; numbers that no summary has are ignored. No byte of them stays after a checkpoint."""
+
+    def erase(self, scope: Scope, messages: Collection[int]) -> list[SessionSummary]:
+        """Take out every summary that was made from one of these messages; gives them, by seq (SPEC F6)."""
 
 
 # ---------------------------------------------------------------------------------- text index
@@ -475,6 +526,8 @@ class Unit(Protocol):
     @property
     def memories(self) -> Memories: ...
     @property
+    def summaries(self) -> Summaries: ...
+    @property
     def text(self) -> TextIndex: ...
     @property
     def ledger(self) -> Ledger: ...
@@ -554,7 +607,7 @@ class Store(Protocol):
 
     def info(self) -> StoreInfo: ...
 
-    def check(self, terms_of: Callable[[Kind, Memory | Message], Document]) -> Iterator[Check]:
+    def check(self, terms_of: Callable[[Kind, Memory | Message | SessionSummary], Document]) -> Iterator[Check]:
         """*Operator.* Go through the integrity of the database and of its views, one line each, slow ones too.
 
         Args:

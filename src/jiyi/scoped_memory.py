@@ -17,6 +17,7 @@ from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.profile import Profile, render_profile
 from jiyi.domain.questions import Question
 from jiyi.domain.scope import Scope, check_name
+from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.engine import Engine
 from jiyi.errors import InputError, NotFound, PlanRefused, TooLarge
@@ -41,7 +42,10 @@ from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.judging import Occasion
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
 from jiyi.pipelines.recall import NEAR, Filters, Recollection, Span
+from jiyi.pipelines.redistil import Redistilled
 from jiyi.pipelines.segments import close_segment
+from jiyi.pipelines.summaries import standing
+from jiyi.pipelines.summarise import queue_session
 from jiyi.pipelines.upkeep import Upkept, keep_up
 from jiyi.pipelines.user_file import (
     ReadProfile,
@@ -85,10 +89,12 @@ class ScopedMemory:
             InputError: what is wrong and in which message. ConflictingMessage: a known id with another text.
             In both cases nothing of the call is stored.
         """
-        now, limits = self._engine.now(self._scope), self._parts.settings.limits
-        checked = check_messages(messages, session=session, now=now.astimezone(self._zone), limits=limits)
-        folding, kinds = self._parts.indexing.folding, self._engine.kinds
-        observed = observe(self._store, self._scope, checked, now, self._parts.redaction, folding, kinds)
+        now, settings = self._engine.now(self._scope), self._parts.settings
+        checked = check_messages(messages, session=session, now=now.astimezone(self._zone), limits=settings.limits)
+        observed = observe(
+            self._store, self._scope, checked, now, self._parts.redaction, self._parts.indexing.folding,
+            settings.summaries, self._engine.kinds,
+        )  # fmt: skip
         if observed.new:
             self._engine.wake()
         return observed
@@ -167,7 +173,8 @@ class ScopedMemory:
         Args:
             query: any text, up to 10 000 characters.
             limit: items at the most.
-            kinds: of "fact", "memory", "message"; all by default.
+            kinds: of "fact", "memory", "message", "summary"; the first three by default. A summary opens into its
+                messages with `history(around="s3")`.
             categories, min_importance, since, until, session, labels: drop what does not fit.
             tiers: of "working", "fact", "semantic", "archive"; all but the archive by default.
             created_since, created_until: memories learnt in that time. read_since, read_until: last read in that time.
@@ -242,10 +249,11 @@ class ScopedMemory:
         """What was said (SPEC R5). With words: the turns that match, best first. Without: the turns in order.
 
         Args:
-            around: a message id such as h17: the turns around it, in its session.
+            around: a message id such as h17: the turns around it, in its session. Or a summary's, such as s3: the
+                turns it was made from.
 
         Raises:
-            NotFound: no such message.
+            NotFound: no such message or summary.
         """
         start, end = (None if at is None else instant(at) for at in (since, until))
         session = self._stored_name(session)
@@ -263,6 +271,13 @@ class ScopedMemory:
             raise InputError(f"limit = {limit}: ask for 1 session or more")
         with self._store.read() as unit:
             return unit.messages.sessions(self._scope, limit)
+
+    def summaries(self, session: str | None = None) -> list[SessionSummary]:
+        """What sessions came to, by number: of one session, or of all (SPEC R6). Points that are no longer believed are
+        left out; `history(around="s3")` opens one into its messages."""
+        with self._store.read() as unit:
+            found = unit.summaries.listing(self._scope, session=self._stored_name(session))
+            return standing(unit, self._scope, found, self._clock())
 
     def profile(
         self,
@@ -521,20 +536,44 @@ class ScopedMemory:
         seq, now = parse_id(plan, "p"), self._clock()
         return self._store.write(lambda unit: self._parts.gateway.undo(unit, self._scope, seq, self._actor, now))
 
+    def redistil(self, *, dry_run: bool = False) -> Redistilled:
+        """Distil everything that was said again, by the rules of now (SPEC C13).
+
+        What messages state is judged like new talk, as of when it was said; what the user took back or forgot does not
+        come back. Memories that no message states any more are retired when nobody but the rules ever spoke for them.
+        Every plan can be undone. It runs as jobs in batches, so one that was cut off goes on with the next `work()`.
+        With `dry_run` nothing happens and the answer says what would.
+        """
+        redistiller, now = self._parts.redistiller, self._clock()
+        if not dry_run:
+            after = self._store.write(lambda unit: self._begin_redistilling(unit, now))
+            self._engine.work()
+        with self._store.read() as unit:
+            if dry_run:
+                return redistiller.preview(unit, self._scope, now)
+            return redistiller.outcome(unit, self._scope, after, now)
+
     def ledger(self, *, after: int = 0, latest: int | None = None) -> list[LedgerEntry]:
         """Plans that were applied, oldest first: those numbered above `after`, the `latest` so many of them."""
         with self._store.read() as unit:
             start = after if latest is None else max(after, unit.ledger.last_seq(self._scope) - latest)
             return unit.ledger.entries(self._scope, after=start)
 
-    def end(self, session: str) -> None:
-        """The session is over: what it said is distilled before this returns, by the language model too where there is one."""
-        session, now = self._stored_name(check_name("session", session)), self._clock()
+    def end(self, session: str) -> SessionSummary | None:
+        """The session is over: what it said is distilled, by the language model too where there is one, and summarised
+        before this returns (SPEC R6).
+
+        Returns:
+            The summary of the session; None when it held nothing worth telling, or was never there.
+        """
+        name, now = self._stored_name(check_name("session", session)), self._clock()
+        self._store.write(lambda unit: queue_session(unit, self._scope, name, now))
         self._engine.work()
         if self._parts.model is not None:
             policy = self._parts.settings.model
-            self._store.write(lambda unit: close_segment(unit, self._scope, session, now, policy))
+            self._store.write(lambda unit: close_segment(unit, self._scope, name, now, policy))
             self._engine.work(slow=True)
+        return next((s for s in self.summaries(session) if s.block == WHOLE), None)
 
     def upkeep(self, *, dry_run: bool = False) -> Upkept:
         """Do now what is done every night: move, archive and erase what the rules say is due (SPEC F2, F3).
@@ -587,6 +626,10 @@ class ScopedMemory:
             return unit.jobs.counts(self._scope, self._clock())
 
     # ---------------------------------------------------------------- small parts
+
+    def _begin_redistilling(self, unit: Unit, now: datetime) -> int:
+        self._parts.redistiller.begin(unit, self._scope, now)
+        return unit.ledger.last_seq(self._scope)
 
     def _memory(self, unit: Unit, memory: str) -> Memory:
         found = unit.memories.get(self._scope, [parse_id(memory, "m")])

@@ -24,6 +24,7 @@ from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
 from jiyi.domain.settling import ArbitrationPolicy
+from jiyi.domain.summary import SummaryPolicy
 from jiyi.domain.tiers import TierPolicy
 from jiyi.errors import SettingsError
 from jiyi.text.redaction import RedactionPolicy
@@ -183,6 +184,7 @@ class Settings:
     profile: ProfilePolicy = field(default_factory=ProfilePolicy)
     working: WorkingPolicy = field(default_factory=WorkingPolicy)
     context: ContextPolicy = field(default_factory=ContextPolicy)
+    summaries: SummaryPolicy = field(default_factory=SummaryPolicy)
     jobs: JobPolicy = field(default_factory=JobPolicy)
     tiers: TierPolicy = field(default_factory=TierPolicy)
     merging: MergingPolicy = field(default_factory=MergingPolicy)

@@ -88,7 +88,6 @@ def test_an_error_of_the_memory_is_a_failure_that_names_it(one):
     ("step", "row"),
     [
         ('retention = { detail = "minimal" }', "C5"),
-        ('recall = "tea", kinds = ["summary"], lacks = ["tea"]', "R6"),
     ],
 )
 def test_what_is_not_built_is_never_a_pass(one, step, row):

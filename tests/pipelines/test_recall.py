@@ -82,7 +82,7 @@ def test_limits_and_wrong_arguments(kitchen: ScopedMemory) -> None:
     with pytest.raises(InputError, match="limit"):
         kitchen.recall("猫", limit=0)
     with pytest.raises(InputError, match="kinds"):
-        kitchen.recall("猫", kinds={"summary"})
+        kitchen.recall("猫", kinds={"rumour"})
     with pytest.raises(InputError, match="category"):
         kitchen.recall("猫", categories=["pets"])
     with pytest.raises(InputError, match="no time zone"):

@@ -7,7 +7,7 @@ that read trust their input: what is not as it was written ends in a LookupError
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any
@@ -29,6 +29,7 @@ from jiyi.domain.memory import (
     Triple,
 )
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
+from jiyi.domain.summary import Point, PointKind, SessionSummary
 from jiyi.errors import InputError, InstantWithoutZone
 
 Fields = Mapping[str, Any]
@@ -289,3 +290,41 @@ def heat_fields(memory: int, heat: Heat) -> dict[str, Any]:
 
 def heat_from_fields(fields: Fields) -> tuple[int, Heat]:
     return fields["memory"], Heat(fields["visits"], instant(fields["at"]))
+
+
+def summary_fields(summary: SessionSummary) -> dict[str, Any]:
+    return {
+        "seq": summary.seq,
+        "session": summary.session,
+        "block": summary.block,
+        "messages": list(summary.messages),
+        "first_at": micros(summary.first_at),
+        "last_at": micros(summary.last_at),
+        "language": summary.language.value,
+        "points": points_fields(summary.points),
+        "made_at": micros(summary.made_at),
+        "method": summary.method,
+    }
+
+
+def summary_from_fields(fields: Fields) -> SessionSummary:
+    return SessionSummary(
+        seq=fields["seq"],
+        session=fields["session"],
+        block=fields["block"],
+        messages=tuple(fields["messages"]),
+        first_at=instant(fields["first_at"]),
+        last_at=instant(fields["last_at"]),
+        language=LANGUAGES[fields["language"]],
+        points=points_from_fields(fields["points"]),
+        made_at=instant(fields["made_at"]),
+        method=fields["method"],
+    )
+
+
+def points_fields(points: Sequence[Point]) -> list[list[Any]]:
+    return [[p.kind.value, p.text, p.message, p.start, p.end] for p in points]
+
+
+def points_from_fields(fields: Sequence[Sequence[Any]]) -> tuple[Point, ...]:
+    return tuple(Point(PointKind(kind), text, message, start, end) for kind, text, message, start, end in fields)

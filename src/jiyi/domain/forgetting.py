@@ -108,8 +108,9 @@ class Blotted:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What views must let go: the messages that changed, and the memories that went."""
+    """What views must let go: the messages that changed, and the memories that went. `at` is when."""
 
+    at: datetime
     messages: tuple[Blotted, ...] = ()
     memories: tuple[Memory, ...] = ()
 

@@ -235,5 +235,5 @@ def parse_id(text: object, prefix: str) -> int:
     """
     if isinstance(text, str) and text[:1] == prefix and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
         return int(text[1:])
-    kind = {"m": "memory", "h": "history message", "p": "plan", "q": "question"}.get(prefix, "item")
+    kind = {"m": "memory", "h": "history message", "p": "plan", "q": "question", "s": "summary"}.get(prefix, "item")
     raise NotFound(f"no {kind} {text!r} here: {kind} ids look like {prefix}42")

@@ -51,6 +51,7 @@ class Verb(StrEnum):
 
     REMEMBER = "remember"
     DISTIL = "distil"
+    REDISTIL = "redistil"
     CORRECT = "correct"
     ANSWER = "answer"
     FEEDBACK = "feedback"

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from jiyi.domain.memory import Category, Role, Tier
 from jiyi.errors import InputError
 from jiyi.pipelines.observe import instant
-from jiyi.pipelines.recall import KINDS
+from jiyi.pipelines.recall import ALL_KINDS
 
 ALTERNATIVES = " | "
 """Separates alternatives in an expected string: any of them will do."""
@@ -116,8 +116,7 @@ def _instant(value: Any) -> str:
 
 
 def _kinds(value: Any) -> str:
-    known = KINDS | set(KINDS_TO_COME)
-    return _texts(value) or ("" if set(value) <= known else f"must be some of {', '.join(sorted(known))}")
+    return _texts(value) or ("" if set(value) <= ALL_KINDS else f"must be some of {', '.join(sorted(ALL_KINDS))}")
 
 
 def _confidence(value: Any) -> str:
@@ -172,9 +171,6 @@ class _Shape:
     needs: tuple[str, ...] = ()
     checks: Mapping[str, Checker] = field(default_factory=dict)
 
-
-KINDS_TO_COME: Mapping[str, str] = {"summary": "R6"}
-"""Kinds of items that SPEC names and recall does not know yet, with their row."""
 
 ACTIONS: Mapping[str, _Shape] = {
     "say": _Shape(

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from jiyi.domain.memory import Language, Memory
 from jiyi.domain.relations import subject_name
 from jiyi.errors import NotFound
-from jiyi.evaluation.case_files import ALTERNATIVES, KINDS_TO_COME, Step
+from jiyi.evaluation.case_files import ALTERNATIVES, Step
 from jiyi.pipelines.history import oldest_first
 from jiyi.scoped_memory import ScopedMemory
 
@@ -170,8 +170,7 @@ def row_to_come(step: Step) -> str:
     """The SPEC row that a step needs and that is not built yet; empty when it can run."""
     if step.verb in _VERBS_TO_COME:
         return _VERBS_TO_COME[step.verb]
-    to_come = [KINDS_TO_COME[kind] for kind in step.args.get("kinds", ()) if kind in KINDS_TO_COME]
-    return to_come[0] if to_come else ""
+    return ""
 
 
 _VERBS_TO_COME: Mapping[str, str] = {"retention": "C5"}

@@ -3,7 +3,7 @@
     manifest.json    format, version, counts, the last number of each kind, the SHA-256 of every other part
     messages.jsonl   every message, tombstones included        memories.jsonl   every memory, of any status
     ledger.jsonl     every plan with its pictures              heat.jsonl       how much memories are read
-    profile.md       what is believed, to read; importing leaves it out
+    summaries.jsonl  every summary, with its messages          profile.md       what is believed, to read; not imported
 
 Whose memory it is the file does not say. The parts of the same memory are the same to the byte.
 """
@@ -30,25 +30,34 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from jiyi.domain.encoding import entry_from_fields, heat_from_fields, memory_from_fields, message_from_fields, to_json
+from jiyi.domain.encoding import (
+    entry_from_fields,
+    heat_from_fields,
+    memory_from_fields,
+    message_from_fields,
+    summary_from_fields,
+    to_json,
+)
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.plans import LedgerEntry
 from jiyi.domain.scope import check_name
+from jiyi.domain.summary import SessionSummary
 from jiyi.errors import InputError, TooLarge, UnreadableFile
 
 T = TypeVar("T")
 
 FORMAT, VERSION = "jiyi", 1
 MANIFEST = "manifest.json"
-MESSAGES, MEMORIES, LEDGER, HEAT, PROFILE = (
+MESSAGES, MEMORIES, LEDGER, HEAT, SUMMARIES, PROFILE = (
     "messages.jsonl",
     "memories.jsonl",
     "ledger.jsonl",
     "heat.jsonl",
+    "summaries.jsonl",
     "profile.md",
 )
-PARTS = (MESSAGES, MEMORIES, LEDGER, HEAT, PROFILE)
+PARTS = (MESSAGES, MEMORIES, LEDGER, HEAT, SUMMARIES, PROFILE)
 MAX_MANIFEST = 1 << 20
 
 # What reading back a value raises when it is not as it was written.
@@ -64,6 +73,7 @@ class Numbers:
     message: int
     memory: int
     plan: int
+    summary: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +183,9 @@ class Archive:
     def heats(self) -> Iterator[tuple[int, Heat]]:
         return self._records(HEAT, lambda fields: _heat(*heat_from_fields(fields)))
 
+    def summaries(self) -> Iterator[SessionSummary]:
+        return self._records(SUMMARIES, lambda fields: _summary(summary_from_fields(fields)))
+
     def _records(self, part: str, read: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
         for number, line in enumerate(io.BytesIO(self.parts[part]), 1):
             try:
@@ -270,6 +283,7 @@ def _check(archive: Archive, manifest: _Manifest) -> None:
         (MEMORIES, [m.seq for m in archive.memories()], summary.memories, numbers.memory, False),
         (LEDGER, [e.seq for e in archive.entries()], summary.plans, numbers.plan, True),
         (HEAT, [seq for seq, _ in archive.heats()], None, numbers.memory, False),
+        (SUMMARIES, [s.seq for s in archive.summaries()], None, numbers.summary, False),
     ):
         ascending = all(a < b for a, b in pairwise([0, *found]))
         fits = count in (None, len(found)) and max(found, default=0) <= last and (not dense or len(found) == last)
@@ -305,6 +319,14 @@ def _memory(memory: Memory) -> Memory:
     if not (1 <= memory.importance <= 5 and 0 <= memory.start <= 1):
         raise ValueError(f"importance {memory.importance}, confidence {memory.start}")
     return memory
+
+
+def _summary(summary: SessionSummary) -> SessionSummary:
+    _check_types(summary)
+    check_name("session", summary.session)
+    if summary.block < 0 or any(a >= b for a, b in pairwise((0, *summary.messages))):
+        raise ValueError(f"block {summary.block} of messages {summary.messages}")
+    return summary
 
 
 def _entry(entry: LedgerEntry) -> LedgerEntry:

@@ -12,7 +12,7 @@ from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Language, Source, Status, Tier
 from jiyi.errors import InputError
 from jiyi.pipelines.observe import instant
-from jiyi.pipelines.recall import KINDS
+from jiyi.pipelines.recall import ALL_KINDS, KINDS
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -25,8 +25,8 @@ def read_kinds(kinds: Collection[str] | None) -> frozenset[str]:
     if kinds is None:
         return KINDS
     wanted = frozenset([kinds] if isinstance(kinds, str) else kinds)
-    if not wanted or not wanted <= KINDS:
-        raise InputError(f"kinds = {sorted(wanted)}: use some of {', '.join(sorted(KINDS))}")
+    if not wanted or not wanted <= ALL_KINDS:
+        raise InputError(f"kinds = {sorted(wanted)}: use some of {', '.join(sorted(ALL_KINDS))}")
     return wanted
 
 

@@ -20,6 +20,7 @@ from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change
 from jiyi.domain.ranking import inverse_frequency
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError, StoreError
 from jiyi.forgotten import Forgotten
@@ -40,6 +41,7 @@ from jiyi.ports import (
     Schedule,
     Segments,
     SessionInfo,
+    Summaries,
     TextIndex,
     Unit,
 )
@@ -108,7 +110,8 @@ class UnitThen(Unit):
         self._unit = unit
         self._memories = MemoriesThen(unit, scope, as_of)
         self._messages = unit.messages if as_of.known_at is None else MessagesThen(unit.messages, as_of.known_at)
-        self._text = TextThen(unit, self._memories, self._messages, indexing)
+        self._summaries = SummariesThen(unit.summaries, as_of.known_at)
+        self._text = TextThen(unit, self._memories, self._messages, self._summaries, indexing)
 
     @property
     def forgotten(self) -> Forgotten:
@@ -121,6 +124,10 @@ class UnitThen(Unit):
     @property
     def memories(self) -> MemoriesThen:
         return self._memories
+
+    @property
+    def summaries(self) -> Summaries:
+        return self._summaries
 
     @property
     def text(self) -> TextIndex:
@@ -226,6 +233,12 @@ class MemoriesThen(Memories):
     def heat(self, scope: Scope, seqs: Collection[int]) -> dict[int, Heat]:
         return self._unit.memories.heat(scope, seqs)
 
+    def distilled_by(self, scope: Scope) -> str:
+        return self._unit.memories.distilled_by(scope)
+
+    def mark_distilled_by(self, scope: Scope, identity: str) -> None:
+        _refuse()
+
     def next_seq(self, scope: Scope) -> int:
         _refuse()
 
@@ -315,29 +328,77 @@ class MessagesThen(Messages):
         return [m for m in messages if m.at <= self._until]
 
 
+class SummariesThen(Summaries):
+    """The summaries of what had all been said by an instant. One that was made again since counts with what it holds now."""
+
+    def __init__(self, summaries: Summaries, until: datetime | None) -> None:
+        self._summaries, self._until = summaries, until
+
+    def get(self, scope: Scope, seqs: Collection[int]) -> list[SessionSummary]:
+        return self._said(self._summaries.get(scope, seqs))
+
+    def listing(self, scope: Scope, *, session: str | None = None) -> list[SessionSummary]:
+        return self._said(self._summaries.listing(scope, session=session))
+
+    def covered(self, scope: Scope) -> dict[str, tuple[int, datetime]]:
+        found = [s for s in self.listing(scope) if s.block == WHOLE]
+        return {s.session: (len(s.messages), s.last_at) for s in found}
+
+    def last_block(self, scope: Scope, session: str) -> SessionSummary | None:
+        return max((s for s in self.listing(scope, session=session) if s.block), key=lambda s: s.block, default=None)
+
+    def containing(self, scope: Scope, needles: Sequence[str], limit: int) -> list[SessionSummary]:
+        return self._said(self._summaries.containing(scope, needles, self.last_seq(scope)))[:limit]
+
+    def last_seq(self, scope: Scope) -> int:
+        return self._summaries.last_seq(scope)
+
+    def next_seq(self, scope: Scope) -> int:
+        _refuse()
+
+    def skip_to(self, scope: Scope, seq: int) -> None:
+        _refuse()
+
+    def write(self, scope: Scope, summaries: Sequence[SessionSummary]) -> None:
+        _refuse()
+
+    def remove(self, scope: Scope, seqs: Collection[int]) -> None:
+        _refuse()
+
+    def erase(self, scope: Scope, messages: Collection[int]) -> list[SessionSummary]:
+        _refuse()
+
+    def _said(self, summaries: Sequence[SessionSummary]) -> list[SessionSummary]:
+        return [s for s in summaries if self._until is None or s.last_at <= self._until]
+
+
 class TextThen(TextIndex):
     """The text index of today, asked for what was there then."""
 
-    def __init__(self, unit: Unit, memories: MemoriesThen, messages: Messages, indexing: Indexing) -> None:
-        self._index, self._memories, self._messages = unit.text, memories, messages
+    def __init__(
+        self, unit: Unit, memories: MemoriesThen, messages: Messages, summaries: Summaries, indexing: Indexing
+    ) -> None:
+        self._index, self._memories, self._messages, self._summaries = unit.text, memories, messages, summaries
         self._stored, self._indexing = unit.memories, indexing
 
     def search(self, scope: Scope, kind: Kind, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]:
         # All hits: the best of today may be of things that nobody knew then.
         documents, holding = self._index.frequencies(scope, kind, [term for term, _ in terms])
         hits = self._index.search(scope, kind, terms, max(documents, 1))
-        if kind is Kind.MESSAGE:
-            return list(islice(self._said(scope, hits), limit))
+        if kind is not Kind.MEMORY:
+            return list(
+                islice(self._said(scope, hits, self._messages if kind is Kind.MESSAGE else self._summaries), limit)
+            )
         otherwise = self._otherwise_worded(scope)
         hits = [h for h in hits if h.seq in self._memories.pictures and h.seq not in otherwise]
         told = [weight * inverse_frequency(documents, holding.get(term, 0)) for term, weight in terms]
         hits += overlay(list(otherwise.values()), terms, told)
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 
-    def _said(self, scope: Scope, hits: Sequence[Hit]) -> Iterator[Hit]:
+    def _said(self, scope: Scope, hits: Sequence[Hit], holder: Messages | Summaries) -> Iterator[Hit]:
         for start in range(0, len(hits), CHUNK):
             some = hits[start : start + CHUNK]
-            said = {m.seq for m in self._messages.get(scope, [h.seq for h in some])}
+            said = {item.seq for item in holder.get(scope, [h.seq for h in some])}
             yield from (h for h in some if h.seq in said)
 
     def _otherwise_worded(self, scope: Scope) -> dict[int, Document]:

@@ -8,7 +8,7 @@ Memory text is data, not instruction: every piece stands on one line inside a fe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import TypeAlias
 from unicodedata import category
@@ -20,9 +20,11 @@ from jiyi.domain.memory import Category, Language, Memory, Message, Source, Stat
 from jiyi.domain.profile import ProfilePolicy, render_profile
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import PointKind, render_points
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import InputError
-from jiyi.pipelines.recall import WEAK, Item, Recall, Recollection
+from jiyi.pipelines.matching import read_question
+from jiyi.pipelines.recall import WEAK, Filters, Item, Recall, Recollection
 from jiyi.pipelines.working import Working, read_working
 from jiyi.ports import Unit
 from jiyi.settings import ContextPolicy, WorkingPolicy
@@ -41,7 +43,7 @@ WORDS = {
         "nothing else": "除此之外没有与这个问题相关的记忆：不要猜，直接问用户更好。",
         "provisional": "仅本次会话采用，已记录您的最新说明，我们将持续验证",
         "unsure": "待确认", "conflict": "与{other}不一致，待确认", "until": "至{date}",
-        "user": "用户", "assistant": "助手", "tool": "工具", "system": "系统", "other": "他人",
+        "user": "用户", "assistant": "助手", "tool": "工具", "system": "系统", "other": "他人", "summary": "会话摘要",
         "semantic": "长尾", "low activity": "低活跃",
         "inferred": "推断", "verified": "已核实", "imported": "导入", "colon": "：",
     },
@@ -54,11 +56,13 @@ WORDS = {
         "provisional": "for this session only: noted as your latest word, to be verified",
         "unsure": "to be confirmed", "conflict": "disagrees with {other}, to be confirmed", "until": "until {date}",
         "user": "user", "assistant": "assistant", "tool": "tool", "system": "system", "other": "someone else",
-        "semantic": "long tail", "low activity": "low activity",
+        "summary": "session summary", "semantic": "long tail", "low activity": "low activity",
         "inferred": "inferred", "verified": "verified", "imported": "imported", "colon": ": ",
     },
 }  # fmt: skip
 OPEN, CLOSE = "<memory>", "</memory>"
+ANSWERS = frozenset({PointKind.PROBLEM, PointKind.CONCLUSION, PointKind.TODO})
+"""What of a summary can answer a question about it; who likes what is asked of the memories."""
 PRIORITY = ("rules", "latest", "facts", "profile", "memories", "passages", "session")
 """What is placed first when the budget is small; the block itself keeps the order of SPEC R4."""
 
@@ -128,6 +132,7 @@ class Context:
         worth = self._worth(found, session)
         bygone = _bygone(unit, scope, [int(i.id[1:]) for i in worth if i.kind == "message"], now)
         worth = [i for i in worth if i.kind != "message" or (int(i.id[1:]) not in bygone and not echoes(i.text))]
+        worth += self._digest(unit, scope, query, now, worth, session)
         sections = self._sections(unit, scope, worth, now, zone, session, words)
         told = bool(worth) or bool(sections["latest"].lines)
         text, shown = _pack(sections, words, budget, count_tokens, empty=not told)
@@ -144,6 +149,29 @@ class Context:
             i for i in found.items
             if i.score >= self.policy.min_score and (i.kind != "message" or i.session != session)
         ]  # fmt: skip
+
+    def _digest(
+        self, unit: Unit, scope: Scope, query: str, now: datetime, worth: Sequence[Item], session: str | None
+    ) -> list[Item]:
+        """How an earlier session that was about this came out, where the passages do not say it already (SPEC R6)."""
+        asked = self.recall(unit, scope, query, now, limit=1, filters=Filters(kinds=frozenset({"summary"})))
+        if asked.relaxed or not asked.items or asked.items[0].score < self.policy.min_score:
+            return []
+        [item] = asked.items
+        if item.summary is None or item.session == session:
+            return []
+        segmenter = self.recall.indexing.segmenter
+        content = {t.text for t in read_question(query, segmenter).content if t.kind != "bigram"}
+        answers = [p for p in item.summary.points if p.kind in ANSWERS]
+        about = [
+            p for p in answers if p.kind is not PointKind.TODO and content & segmenter.index_terms(p.text).counts.keys()
+        ]
+        passages = [i for i in worth if i.kind == "message"][: self.policy.passages]
+        shown = {int(i.id[1:]) for i in passages} | {e.message for i in worth if i.memory for e in i.memory.evidence}
+        new = [p for p in answers if p.message not in shown]
+        if not about or not new:
+            return []
+        return [replace(item, text=render_points(new, item.summary.language))]
 
     def _sections(
         self,
@@ -169,6 +197,7 @@ class Context:
             return self._memory_line(memory, conflicts, now, zone, words)
 
         passages = [i for i in worth if i.kind == "message"][: self.policy.passages]
+        digests = [i for i in worth if i.kind == "summary"]
         turns = working.turns[-self.policy.session_turns :]
         bygone = _bygone(unit, scope, [m.seq for m in turns], now)
         lines: dict[str, list[Line]] = {
@@ -177,7 +206,7 @@ class Context:
             "latest": [(self._latest_line(m, zone, words), None) for m in working.claims],
             "facts": [(line(i.memory), i) for i in facts if i.memory],
             "memories": [(line(i.memory), i) for i in memories if i.memory],
-            "passages": [(self._passage(i, zone, words), i) for i in passages],
+            "passages": [(self._passage(i, zone, words), i) for i in (*passages, *digests)],
             "session": [(self._turn(m, zone, words), None) for m in turns if m.seq not in bygone],
         }
         return {name: _Section(words[name], tuple(found)) for name, found in lines.items()}
@@ -214,7 +243,7 @@ class Context:
         return f"- [{_day(memory.affirmed_at, zone)}] {fence(memory.text)} ({memory.id} · {words['provisional']})"
 
     def _passage(self, item: Item, zone: tzinfo, words: dict[str, str]) -> str:
-        who = item.name or words.get(item.role or "", item.role or "")
+        who = item.name or words.get(item.role or item.kind, item.role or "")
         return self._said(item.at, who, item.text, zone, words, item.id)
 
     def _turn(self, message: Message, zone: tzinfo, words: dict[str, str]) -> str:

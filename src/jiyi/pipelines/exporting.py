@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 
-from jiyi.domain.encoding import entry_fields, heat_fields, memory_fields, message_fields
+from jiyi.domain.encoding import entry_fields, heat_fields, memory_fields, message_fields, summary_fields
 from jiyi.domain.memory import Category, Memory
 from jiyi.domain.scope import Scope
 from jiyi.pipelines import archive
@@ -38,12 +38,18 @@ def export_scope(
     """
     memories = unit.memories.listing(scope, status=None)
     heats = unit.memories.heat(scope, [m.seq for m in memories])
-    numbers = Numbers(unit.messages.last_seq(scope), unit.memories.last_seq(scope), unit.ledger.last_seq(scope))
+    numbers = Numbers(
+        message=unit.messages.last_seq(scope),
+        memory=unit.memories.last_seq(scope),
+        plan=unit.ledger.last_seq(scope),
+        summary=unit.summaries.last_seq(scope),
+    )
     parts: dict[str, Iterable[str]] = {
         archive.MESSAGES: _messages(unit, scope, numbers.message),
         archive.MEMORIES: (line(memory_fields(m)) for m in memories),
         archive.LEDGER: _ledger(unit, scope, numbers.plan),
         archive.HEAT: (line(heat_fields(seq, heat)) for seq, heat in sorted(heats.items())),
+        archive.SUMMARIES: (line(summary_fields(s)) for s in unit.summaries.listing(scope)),
         archive.PROFILE: describe(unit.memories.listing(scope), zone),
     }
     return write_archive(path, parts, numbers, now, unfinished, limit)

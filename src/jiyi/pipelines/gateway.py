@@ -30,6 +30,7 @@ from jiyi.errors import NotFound, PlanRefused
 from jiyi.pipelines.archive import Archive
 from jiyi.pipelines.forgetting import Erasure
 from jiyi.pipelines.indexing import Indexing, TextView
+from jiyi.pipelines.summaries import SummaryView
 from jiyi.pipelines.tombstones import Tombs
 from jiyi.ports import Kind, Unit
 from jiyi.views import View
@@ -86,7 +87,7 @@ class Gateway:
 
     @property
     def views(self) -> tuple[View, ...]:
-        return (TextView(self.indexing), *self.more_views)
+        return (TextView(self.indexing), SummaryView(self.indexing), *self.more_views)
 
     def preview(self, plan: Plan) -> Receipt:
         """What `apply` would answer, without doing it."""
@@ -165,7 +166,9 @@ class Gateway:
         self._check_current(unit, scope, replace(plan, changes=changes))
         unit.memories.write(scope, changes)
         self._rewrite_messages(unit, scope, erasure)
-        erased = Erased(erasure.blots, tuple(c.before for c in changes if c.after is None and c.before is not None))
+        erased = Erased(
+            plan.at, erasure.blots, tuple(c.before for c in changes if c.after is None and c.before is not None)
+        )
         counts = erasure.counts() | {view.name: view.erase(unit, scope, erased) for view in self.views}
         counts["ledger"] = self._forget_pictures(unit, scope, erasure)
         # A job that another process has in hand may have read what is gone now: it must not end.
@@ -292,6 +295,9 @@ class Gateway:
             unit.memories.write(scope, [Change(None, m) for m in memories])
         unit.memories.skip_to(scope, archive.numbers.memory)
         unit.memories.set_heat(scope, dict(archive.heats()))
+        for summaries in _chunks(archive.summaries()):
+            unit.summaries.write(scope, summaries)
+        unit.summaries.skip_to(scope, archive.numbers.summary)
         for entries in _chunks(archive.entries()):
             unit.ledger.restore(scope, entries)
         self.rebuild_views(unit, scope)

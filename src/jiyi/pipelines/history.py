@@ -7,6 +7,7 @@ from datetime import datetime
 
 from jiyi.domain.memory import Memory, Message, memory_id, parse_id
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.recall import Recollection
@@ -31,16 +32,22 @@ def read_history(
     until: datetime | None,
     limit: int,
 ) -> History:
-    """Turns in order of time; the latest `limit` of them, or half before and half after `around`.
+    """Turns in order of time; the latest `limit` of them, or half before and half after `around`. Around a summary:
+    the turns it was made from, and where they are too many those it quotes, with their neighbours.
 
     Raises:
-        NotFound: `around` names no message here.
+        NotFound: `around` names no message and no summary here.
     """
     if limit < 1:
         raise InputError(f"limit = {limit}: ask for 1 message or more")
     if around is None:
         found = unit.messages.window(scope, session=session, since=since, until=until, latest=True, limit=limit)
         return History(tuple(found))
+    if around[:1] == "s":
+        found_summary = unit.summaries.get(scope, [parse_id(around, "s")])
+        if not found_summary:
+            raise NotFound(f"no summary {around} here")
+        return History(tuple(_opened(unit, scope, found_summary[0], limit)))
     centre = unit.messages.get(scope, [parse_id(around, "h")])
     if not centre or centre[0].forgotten:
         raise NotFound(f"no history message {around} here")
@@ -49,6 +56,15 @@ def read_history(
     before = unit.messages.window(scope, session=here, before=place, latest=True, limit=half) if half else []
     after = unit.messages.window(scope, session=here, after=place, limit=limit - 1 - half) if limit - 1 - half else []
     return History((*before, centre[0], *after))
+
+
+def _opened(unit: Unit, scope: Scope, summary: SessionSummary, limit: int) -> list[Message]:
+    turns = [m for m in unit.messages.get(scope, summary.messages) if not m.forgotten]
+    turns.sort(key=lambda m: (m.at, m.seq))
+    cited = {p.message for p in summary.points}
+    quoted = [i for i, m in enumerate(turns) if m.seq in cited] or [0]
+    near = sorted(range(len(turns)), key=lambda i: (min(abs(i - q) for q in quoted), i))[:limit]
+    return [turns[i] for i in sorted(near)]
 
 
 def read_versions(unit: Unit, scope: Scope, what: str, facts: FactFinder) -> list[Memory]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from jiyi.domain.forgetting import Erased
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.ports import Document, Kind, Unit
 from jiyi.text.passages import Folding
 from jiyi.text.segmentation import Segmenter
@@ -34,8 +35,14 @@ class Indexing:
         """A message is found by "name: text", so that a person's words are found by the name."""
         return self._document(message.seq, f"{message.name}: {message.text}" if message.name else message.text)
 
-    def any(self, item: Memory | Message) -> Document:
-        return self.memory(item) if isinstance(item, Memory) else self.message(item)
+    def summary(self, summary: SessionSummary) -> Document:
+        """A summary is found by its points, not by the labels above them."""
+        return self._document(summary.seq, "\n".join(p.text for p in summary.points))
+
+    def any(self, item: Memory | Message | SessionSummary) -> Document:
+        if isinstance(item, Memory):
+            return self.memory(item)
+        return self.summary(item) if isinstance(item, SessionSummary) else self.message(item)
 
     def _document(self, seq: int, text: str) -> Document:
         terms = self.segmenter.index_terms(text)
@@ -62,11 +69,17 @@ def index_messages(unit: Unit, scope: Scope, upto: int, indexing: Indexing) -> i
 
 
 def rebuild(unit: Unit, scope: Scope, indexing: Indexing) -> int:
-    """Drop the scope's text index and make it again from memories and messages; returns the documents."""
+    """Drop the scope's text index and make it again from memories, summaries and messages; returns the documents."""
     unit.text.clear(scope)
     memories = unit.memories.listing(scope, status=None)
     unit.text.add(scope, Kind.MEMORY, [indexing.memory(m) for m in memories])
-    return len(memories) + index_messages(unit, scope, unit.messages.last_seq(scope), indexing)
+    summaries = unit.summaries.listing(scope)
+    unit.text.add(scope, Kind.SUMMARY, [indexing.summary(s) for s in summaries])
+    return (
+        len(memories)
+        + sum(bool(s.points) for s in summaries)
+        + index_messages(unit, scope, unit.messages.last_seq(scope), indexing)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.ranking import RankingPolicy, inverse_frequency, relevance
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.indexing import Indexing
-from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind, Unit
+from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind, Memories, Messages, Summaries, Unit
 from jiyi.text.segmentation import QueryTerm, Segmenter
 from jiyi.text.writings import writings
 
@@ -45,7 +46,7 @@ class Question:
 class Match:
     """A text that matched. `coverage` is the share of the question's information that it holds, in [0, 1]."""
 
-    item: Memory | Message
+    item: Memory | Message | SessionSummary
     relevance: float
     coverage: float
     words: tuple[str, ...]
@@ -72,7 +73,7 @@ def match_texts(
     information = _information(question.content, documents, holding)
     candidates = max(CANDIDATES, 4 * limit)
     hits = unit.text.search(scope, kind, terms, candidates)
-    items: dict[int, Memory | Message] = {}
+    items: dict[int, Memory | Message | SessionSummary] = {}
     if kind is Kind.MESSAGE:
         tail = unit.messages.after_seq(
             scope, max(unit.text.indexed_up_to(scope), unit.messages.last_seq(scope) - TAIL), TAIL
@@ -80,6 +81,8 @@ def match_texts(
         items.update((m.seq, m) for m in tail)
         hits = [*hits, *overlay([indexing.message(m) for m in tail], terms, information)]
         items.update((m.seq, m) for m in unit.messages.get(scope, [h.seq for h in hits if h.seq not in items]))
+    elif kind is Kind.SUMMARY:
+        items.update((s.seq, s) for s in unit.summaries.get(scope, [h.seq for h in hits]))
     else:
         items.update((m.seq, m) for m in unit.memories.get(scope, [h.seq for h in hits]))
     best = max((h.score for h in hits), default=0.0)
@@ -104,8 +107,10 @@ def _scan(
     if not needles:
         return []
     forms = sorted({form for needle in needles for form in writings(needle)})
-    holder = unit.messages if kind is Kind.MESSAGE else unit.memories
-    found: Sequence[Memory | Message] = holder.containing(scope, forms, SCAN_LIMIT)
+    holders: Mapping[Kind, Messages | Summaries | Memories] = {
+        Kind.MESSAGE: unit.messages, Kind.SUMMARY: unit.summaries, Kind.MEMORY: unit.memories
+    }  # fmt: skip
+    found: Sequence[Memory | Message | SessionSummary] = holders[kind].containing(scope, forms, SCAN_LIMIT)
     matches = []
     for item in found:
         folded = segmenter.fold(item.text)
@@ -127,7 +132,11 @@ def _information(terms: Sequence[QueryTerm], documents: int, holding: Mapping[st
 
 
 def _match(
-    item: Memory | Message, hit: Hit, best: float, terms: Sequence[QueryTerm], information: Sequence[float]
+    item: Memory | Message | SessionSummary,
+    hit: Hit,
+    best: float,
+    terms: Sequence[QueryTerm],
+    information: Sequence[float],
 ) -> Match:
     held = [i for i in range(len(terms)) if hit.matched >> i & 1]
     total = sum(information)

@@ -12,12 +12,14 @@ from jiyi.domain.belief import Verdict
 from jiyi.domain.memory import IncomingMessage, Message, Role, message_handle
 from jiyi.domain.plans import Actor, Verb
 from jiyi.domain.scope import Scope, check_name
+from jiyi.domain.summary import SummaryPolicy
 from jiyi.errors import ConflictingMessage, InputError, InstantWithoutZone, PlanRefused, TooLarge
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.guarding import Guard, turns_before
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.pipelines.redacting import Redaction
+from jiyi.pipelines.summarise import queue_summaries
 from jiyi.pipelines.tombstones import Tombs, left_of
 from jiyi.ports import Store, Unit
 from jiyi.settings import Limits
@@ -48,9 +50,11 @@ def observe(
     now: datetime,
     redaction: Redaction,
     folding: Folding,
+    summaries: SummaryPolicy,
     kinds: Sequence[str] = (INDEX, DISTIL),
 ) -> Observed:
-    """Redact checked messages, store them and queue their indexing and distilling, in one transaction. Durable on return.
+    """Redact checked messages, store them and queue their indexing, distilling and summarising, in one transaction.
+    Durable on return.
 
     What was forgotten since it was said is not stored again: neither a message, nor a sentence, nor words (SPEC F6).
 
@@ -72,11 +76,13 @@ def observe(
 
     def work(unit: Unit) -> Observed:
         stored = add(unit)
-        fresh = [message.seq for message, is_new in stored if is_new]
+        fresh = [message for message, is_new in stored if is_new]
         if fresh:
-            payload = {"first": min(fresh), "last": max(fresh)}
+            seqs = [message.seq for message in fresh]
+            payload = {"first": min(seqs), "last": max(seqs)}
             for kind in kinds:
                 unit.jobs.put(scope, kind, payload, now)
+            queue_summaries(unit, scope, fresh, now, summaries)
         return Observed(tuple(message for message, _ in stored), len(fresh))
 
     return store.write(work)

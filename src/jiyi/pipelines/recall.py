@@ -15,14 +15,18 @@ from jiyi.domain.heat import Heat, HeatPolicy
 from jiyi.domain.memory import Category, Memory, Message, Role, Status, Tier, memory_id, message_handle
 from jiyi.domain.ranking import RankingPolicy, rescore
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import Match, Question, match_texts, read_question, scan_texts
+from jiyi.pipelines.summaries import standing
 from jiyi.ports import Kind, Unit
 
 KINDS = frozenset({"fact", "memory", "message"})
+"""What is recalled when no kind is asked for."""
+ALL_KINDS = KINDS | {"summary"}
 WEAK = "nothing covers much of the question"
 
 
@@ -82,6 +86,14 @@ class Filters:
             return False
         return self._in_time(message.at)
 
+    def takes_summary(self, summary: SessionSummary) -> bool:
+        """A summary has no labels and no category of its own; of a time is what was said in it."""
+        if self.labels or self.categories or (self.session is not None and summary.session != self.session):
+            return False
+        return (self.since is None or summary.last_at >= self.since) and (
+            self.until is None or summary.first_at < self.until
+        )
+
     def _in_time(self, at: datetime) -> bool:
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
@@ -90,7 +102,7 @@ class Filters:
 class Item:
     """One recalled thing.
 
-    `kind` is fact, memory or message; `id` is `m42` or `h17`, `message_id` the caller's own id of a message.
+    `kind` is fact, memory, message or summary; `id` is `m42`, `h17` or `s3`, `message_id` the caller's own id of a message.
     `score` is comparable inside one answer only. `why` says in words how it was found and what weighed.
     """
 
@@ -110,6 +122,7 @@ class Item:
     message_id: str | None = None
     tier: str | None = None
     memory: Memory | None = field(default=None, repr=False)
+    summary: SessionSummary | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +226,7 @@ class Recall:
             items: list[Item] = []
             weak: list[Item] = []
             for kind in _text_kinds(filters):
-                matches = find(kind)
+                matches = self._standing(unit, scope, find(kind), now, dropped) if kind is Kind.SUMMARY else find(kind)
                 heats = unit.memories.heat(scope, [m.item.seq for m in matches]) if kind is Kind.MEMORY else {}
                 for match in matches:
                     item = self._item(match, heats.get(match.item.seq), question, now, filters, dropped)
@@ -246,6 +259,13 @@ class Recall:
                 match.relevance, now=now, at=match.item.at, policy=self.ranking, phrase=phrase, message=True
             )
             return _message_item(match.item, score, why)
+        if isinstance(match.item, SessionSummary):
+            if not filters.takes_summary(match.item):
+                return None
+            score = rescore(
+                match.relevance, now=now, at=match.item.last_at, policy=self.ranking, phrase=phrase, message=True
+            )
+            return _summary_item(match.item, score, why)
         memory = match.item
         if memory.status is not Status.LIVE:
             until = memory.valid_to.date().isoformat() if memory.valid_to else "it was forgotten"
@@ -266,17 +286,37 @@ class Recall:
         )  # fmt: skip
         return self._memory_item(memory, "memory", score, why, now)
 
+    def _standing(
+        self, unit: Unit, scope: Scope, matches: Sequence[Match], now: datetime, dropped: list[tuple[str, str]]
+    ) -> list[Match]:
+        """Matches of summaries as they stand. A summary must not be found by what is no longer believed (SPEC B6)."""
+        found = [m.item for m in matches if isinstance(m.item, SessionSummary)]
+        stand = {s.seq: s for s in standing(unit, scope, found, now)}
+        kept = []
+        for match in matches:
+            summary = stand.get(match.item.seq)
+            if summary is not None and summary is not match.item:
+                held = self.indexing.summary(summary).terms
+                folded = self.indexing.segmenter.fold(summary.text)
+                if not any(word in held or word in folded for word in match.words):
+                    summary = None
+            if summary is None:
+                dropped.append((f"s{match.item.seq}", "what it says of this is no longer believed"))
+            else:
+                kept.append(replace(match, item=summary))
+        return kept
+
     def _memory_item(self, memory: Memory, kind: str, score: float, why: str, now: datetime) -> Item:
         sure = round(confidence(memory, now, self.confidence), 3)
         return Item(
             kind, memory.id, memory.text, score, memory.affirmed_at,
-            f"{why}; importance {memory.importance}, {memory.source} {sure:.2f}{self._standing(memory, now)}",
+            f"{why}; importance {memory.importance}, {memory.source} {sure:.2f}{self._aged(memory, now)}",
             session=memory.evidence[-1].session if memory.evidence else None,
             confidence=sure, source=memory.source.value, category=memory.category.value, importance=memory.importance,
             memory=memory, tier=memory.tier.value,
         )  # fmt: skip
 
-    def _standing(self, memory: Memory, now: datetime) -> str:
+    def _aged(self, memory: Memory, now: datetime) -> str:
         """What its age says against a memory (SPEC F2, F3)."""
         told = "" if memory.tier is Tier.FACT else f"; {memory.tier} tier"
         told += ", low activity" if memory.low_activity else ""
@@ -335,6 +375,8 @@ def _text_kinds(filters: Filters) -> Sequence[Kind]:
         kinds.append(Kind.MEMORY)
     if "message" in filters.kinds:
         kinds.append(Kind.MESSAGE)
+    if "summary" in filters.kinds:
+        kinds.append(Kind.SUMMARY)
     return kinds
 
 
@@ -367,6 +409,12 @@ def _message_item(message: Message, score: float, why: str) -> Item:
         "message", message_handle(message.seq), message.text, score, message.at, why, session=message.session,
         role=message.role.value, name=message.name, message_id=message.id,
         source=None if message.role is Role.USER else message.role.value,
+    )  # fmt: skip
+
+
+def _summary_item(summary: SessionSummary, score: float, why: str) -> Item:
+    return Item(
+        "summary", summary.id, summary.text, score, summary.last_at, why, session=summary.session, summary=summary
     )  # fmt: skip
 
 

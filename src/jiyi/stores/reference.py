@@ -21,6 +21,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import NO_LABELS, IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging, aging
 from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
 from jiyi.ports import (
@@ -42,6 +43,7 @@ from jiyi.ports import (
 from jiyi.stores.reference_forgotten import ReferenceForgotten
 from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments
 from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
+from jiyi.stores.reference_summaries import ReferenceSummaries
 
 T = TypeVar("T")
 
@@ -57,6 +59,7 @@ class _Unit:
         self.forgotten = ReferenceForgotten(access, secret)
         self.messages = _Messages(access)
         self.memories = _Memories(access)
+        self.summaries = ReferenceSummaries(access)
         self.text = _TextIndex(access, bm25)
         self.ledger = _Ledger(access)
         self.jobs = _Jobs(access)
@@ -253,6 +256,12 @@ class _Memories:
             else:
                 state.memories.pop(change.seq, None)
                 state.heats.pop(change.seq, None)
+
+    def distilled_by(self, scope: Scope) -> str:
+        return self._access[scope].distilled_by
+
+    def mark_distilled_by(self, scope: Scope, identity: str) -> None:
+        self._access.change(scope).distilled_by = identity
 
     def heat(self, scope: Scope, seqs: Collection[int]) -> dict[int, Heat]:
         heats = self._access[scope].heats
@@ -568,7 +577,7 @@ class ReferenceStore(Store):
         self._check_open()
         return StoreInfo("reference", "memory of this process", 1, {"text_index": "brute force"})
 
-    def check(self, terms_of: Callable[[Kind, Memory | Message], Document]) -> Iterator[Check]:
+    def check(self, terms_of: Callable[[Kind, Memory | Message | SessionSummary], Document]) -> Iterator[Check]:
         self._check_open()
         state = self.data.state
         unit = _Unit(Access(state, writable=False), self._bm25, self.data.secret)
@@ -593,7 +602,7 @@ class ReferenceStore(Store):
 
 
 def _index_check(
-    unit: Unit, state: ScopeState, scope: Scope, terms_of: Callable[[Kind, Memory | Message], Document]
+    unit: Unit, state: ScopeState, scope: Scope, terms_of: Callable[[Kind, Memory | Message | SessionSummary], Document]
 ) -> Check:
     """The index must hold exactly the memories, of any status, and the readable messages up to the mark."""
     expected: dict[tuple[Kind, int], Document] = {}
@@ -602,6 +611,8 @@ def _index_check(
     for message in unit.messages.after_seq(scope, 0, state.indexed_up_to):
         if message.seq <= state.indexed_up_to:
             expected[Kind.MESSAGE, message.seq] = terms_of(Kind.MESSAGE, message)
+    for summary in unit.summaries.listing(scope):
+        expected[Kind.SUMMARY, summary.seq] = terms_of(Kind.SUMMARY, summary)
     expected = {at: document for at, document in expected.items() if document.terms}
     wrong = sum(expected.get(at) != state.documents.get(at) for at in expected.keys() | state.documents.keys())
     detail = f"{scope}: {wrong} texts are indexed wrongly" if wrong else f"{scope}: {len(expected)} texts"

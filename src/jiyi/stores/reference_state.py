@@ -17,6 +17,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.plans import LedgerEntry
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreError
 from jiyi.ports import DeadJob, Document, Kind, Lane
 
@@ -28,7 +29,10 @@ class ScopeState:
     messages: dict[int, Message] = field(default_factory=dict)
     memories: dict[int, Memory] = field(default_factory=dict)
     last_memory: int = 0
+    distilled_by: str = ""
     heats: dict[int, Heat] = field(default_factory=dict)
+    summaries: dict[int, SessionSummary] = field(default_factory=dict)
+    last_summary: int = 0
     documents: dict[tuple[Kind, int], Document] = field(default_factory=dict)
     indexed_up_to: int = 0
     ledger: dict[int, LedgerEntry] = field(default_factory=dict)

@@ -27,6 +27,7 @@ from jiyi.testing.contract_messages import MessagesContract
 from jiyi.testing.contract_model import ModelCallsContract, SegmentsContract
 from jiyi.testing.contract_schedule import ScheduleContract
 from jiyi.testing.contract_store import StoreContract
+from jiyi.testing.contract_summaries import SummariesContract
 from jiyi.testing.contract_text import TextIndexContract
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "ScheduleContract",
     "SegmentsContract",
     "StoreContract",
+    "SummariesContract",
     "TextIndexContract",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -21,6 +21,7 @@ from jiyi.testing.contract_base import (
     ME,
     NOW,
     OTHERS,
+    YOU,
     Contract,
     added,
     evidence,
@@ -460,3 +461,11 @@ class MemoriesContract(Contract):
             assert unit.memories.listing(ME, status=None) == [first]
             assert unit.memories.resting_on(ME, [7]) == {7: [1]}
             assert unit.memories.heat(ME, [2]) == {}
+
+    def test_which_distiller_has_read_a_scope(self, store: Store, reopen: Callable[[], Store]) -> None:
+        with store.read() as unit:
+            assert unit.memories.distilled_by(ME) == ""
+        for identity in ("00ab12cd34ef", "ffffffffffff"):
+            store.write(lambda unit, name=identity: unit.memories.mark_distilled_by(ME, name))  # type: ignore[misc]
+            with reopen().read() as unit:
+                assert (unit.memories.distilled_by(ME), unit.memories.distilled_by(YOU)) == (identity, "")

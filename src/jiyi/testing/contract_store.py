@@ -14,6 +14,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message, Triple
 from jiyi.domain.relations import USER
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreClosed, StoreError
 from jiyi.ports import Document, JobCounts, Kind, Store, Unit
 from jiyi.testing.contract_base import (
@@ -31,6 +32,7 @@ from jiyi.testing.contract_base import (
     put_memories,
     put_messages,
 )
+from jiyi.testing.contract_summaries import summary
 
 DOCUMENT = Document(1, {"绿茶": 2, "tea": 1}, 3)
 LIKES_TEA = memory(1, "喜欢绿茶", triple=Triple(USER, "LIKES", "绿茶"), evidence=(evidence(1),))
@@ -65,6 +67,7 @@ def fill(store: Store) -> None:
         unit.memories.next_seq(ME)
         unit.memories.write(ME, added(LIKES_TEA))
         unit.memories.set_heat(ME, {1: Heat(2.0, NOW)})
+        unit.summaries.write(ME, [summary(1, messages=(1,))])
         for kind in Kind:
             unit.text.add(ME, kind, [DOCUMENT])
         unit.text.mark_indexed_up_to(ME, 1)
@@ -84,6 +87,7 @@ def picture(store: Store) -> list[object]:
             unit.memories.listing(ME, status=None),
             unit.memories.resting_on(ME, range(99)),
             unit.memories.heat(ME, range(99)),
+            unit.summaries.listing(ME),
             [unit.text.search(ME, kind, [("绿茶", 1.0), ("tea", 1.0)], 99) for kind in Kind],
             [unit.text.frequencies(ME, kind, ["绿茶", "tea"]) for kind in Kind],
             unit.text.indexed_up_to(ME),
@@ -93,7 +97,7 @@ def picture(store: Store) -> list[object]:
         ]
 
 
-def terms_of(kind: Kind, item: Memory | Message) -> Document:
+def terms_of(kind: Kind, item: Memory | Message | SessionSummary) -> Document:
     return Document(item.seq, DOCUMENT.terms, DOCUMENT.length)
 
 

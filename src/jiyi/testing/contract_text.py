@@ -255,8 +255,8 @@ class TextIndexContract(Contract):
         store.write(lambda unit: unit.text.clear(ME))
         with store.read() as unit:
             assert unit.text.indexed_up_to(ME) == 0
-            assert [unit.text.frequencies(ME, kind, ["a"]) for kind in KINDS] == [(0, {}), (0, {})]
-            assert [unit.text.search(ME, kind, query("a"), 9) for kind in KINDS] == [[], []]
+            assert [unit.text.frequencies(ME, kind, ["a"]) for kind in KINDS] == [(0, {})] * len(KINDS)
+            assert [unit.text.search(ME, kind, query("a"), 9) for kind in KINDS] == [[]] * len(KINDS)
             assert [unit.text.indexed_up_to(other) for other in OTHERS] == [2, 2]
         for other in OTHERS:
             self._check_search(store, corpus, query("a b"), other)

@@ -29,6 +29,7 @@ from jiyi.domain.memory import (
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.relations import COMPANY, USER, fact_key
 from jiyi.domain.scope import MAX_NAME, Scope
+from jiyi.domain.summary import Point, PointKind, SessionSummary
 from jiyi.ports import Document
 
 CHINESE = (
@@ -234,6 +235,33 @@ def plans(draw: st.DrawFn, current: Mapping[int, Memory]) -> Plan:
 
 def heats() -> st.SearchStrategy[Heat]:
     return st.builds(Heat, visits=st.floats(0, 1e6), at=instants())
+
+
+def points() -> st.SearchStrategy[Point]:
+    return st.builds(
+        Point,
+        kind=st.sampled_from(PointKind),
+        text=texts(),
+        message=st.integers(1, 99),
+        start=st.integers(0, 50),
+        end=st.integers(51, 99),
+    )
+
+
+def summaries() -> st.SearchStrategy[SessionSummary]:
+    return st.builds(
+        SessionSummary,
+        seq=st.integers(1, 99),
+        session=names(),
+        block=st.integers(0, 9),
+        messages=st.sets(st.integers(1, 99), min_size=1, max_size=9).map(lambda seqs: tuple(sorted(seqs))),
+        first_at=instants().map(lambda at: at.astimezone(UTC)),
+        last_at=instants().map(lambda at: at.astimezone(UTC)),
+        language=st.sampled_from(Language),
+        points=st.lists(points(), max_size=3).map(tuple),
+        made_at=instants().map(lambda at: at.astimezone(UTC)),
+        method=st.sampled_from(["rules/1", "model/gpt"]),
+    )
 
 
 def terms() -> st.SearchStrategy[str]:

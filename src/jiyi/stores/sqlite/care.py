@@ -18,7 +18,7 @@ from jiyi.stores.sqlite.text_index import KIND_NUMBERS, KindIndex
 CHECKPOINT_SECONDS = 30.0
 VACUUM_IN_MEMORY_BYTES = 256 << 20
 
-NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger"}
+NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger", "summary": "summary"}
 """Counters of numbers given out, and the table whose keys hold them."""
 
 
@@ -156,10 +156,10 @@ def _repair_texts(access: Access, owner: int, kind: Kind, index: KindIndex) -> l
 
 
 def indexable(access: Access, owner: int, kind: Kind) -> set[int]:
-    """The numbers that the text index may hold: every memory; messages up to the mark that are not forgotten."""
+    """The numbers that the text index may hold: every memory and summary; messages up to the mark that are not forgotten."""
     base = owner << SEQ_BITS
-    if kind is Kind.MEMORY:
-        rows = access.rows("SELECT key FROM memory WHERE key > ? AND key <= ?", (base, base | MAX_SEQ))
+    if kind is not Kind.MESSAGE:
+        rows = access.rows(f"SELECT key FROM {kind.value} WHERE key > ? AND key <= ?", (base, base | MAX_SEQ))
     else:
         sql = "SELECT key FROM message WHERE key > ? AND key <= ? AND forgotten = 0"
         rows = access.rows(sql, (base, base | access.counter(owner, "indexed")))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreCorrupt
 from jiyi.ports import Check, Document, Kind
 from jiyi.stores.sqlite import native
@@ -20,7 +21,7 @@ from jiyi.stores.sqlite.text_index import Fingerprint, KindIndex
 from jiyi.stores.sqlite.unit import SqliteUnit
 from jiyi.stores.sqlite.writer import Writer
 
-TermsOf = Callable[[Kind, Memory | Message], Document]
+TermsOf = Callable[[Kind, Memory | Message | SessionSummary], Document]
 
 _RESTORE = "restore a backup: `jiyi restore`"
 _REPAIR = "run `jiyi doctor --fix`"
@@ -142,7 +143,14 @@ def _what(seq: int, held: Mapping[int, Fingerprint], expected: Mapping[int, Fing
 def _expected(
     unit: SqliteUnit, scope: Scope, kind: Kind, index: KindIndex, terms_of: TermsOf
 ) -> dict[int, Fingerprint]:
-    items = unit.memories.listing(scope, status=None) if kind is Kind.MEMORY else _indexed_messages(unit, scope)
+    items: Iterable[Memory | Message | SessionSummary]
+    match kind:
+        case Kind.MEMORY:
+            items = unit.memories.listing(scope, status=None)
+        case Kind.SUMMARY:
+            items = unit.summaries.listing(scope)
+        case Kind.MESSAGE:
+            items = _indexed_messages(unit, scope)
     documents = (terms_of(kind, item) for item in items)
     return {document.seq: index.fingerprint(document) for document in documents if document.terms}
 

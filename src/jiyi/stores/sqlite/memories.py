@@ -263,6 +263,14 @@ class SqliteMemories(Memories):
 
     # ------------------------------------------------------------------------------ heat
 
+    def distilled_by(self, scope: Scope) -> str:
+        owner = self._access.owner(scope)
+        number = 0 if owner is None else self._access.counter(owner, "distiller")
+        return f"{number:012x}" if number else ""
+
+    def mark_distilled_by(self, scope: Scope, identity: str) -> None:
+        self._access.set_counter(self._access.make_owner(scope), "distiller", int(identity, 16))
+
     def heat(self, scope: Scope, seqs: Collection[int]) -> dict[int, Heat]:
         owner = self._access.owner(scope)
         if owner is None or not seqs:

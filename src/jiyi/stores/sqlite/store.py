@@ -12,6 +12,7 @@ from typing import TypeVar, get_args
 
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
 from jiyi.errors import InputError, StoreError
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import TextIndexName
@@ -23,7 +24,7 @@ from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_
 from jiyi.stores.sqlite.postings import term_hash
 from jiyi.stores.sqlite.readers import Readers
 from jiyi.stores.sqlite.schema import migrate_up, shipped
-from jiyi.stores.sqlite.text_index import TextRules
+from jiyi.stores.sqlite.text_index import CHOSEN_KINDS, TextRules
 from jiyi.stores.sqlite.unit import SqliteUnit
 from jiyi.stores.sqlite.writer import Writer
 
@@ -115,7 +116,7 @@ def _settings(connection: sqlite3.Connection) -> dict[str, str]:
 
 @damage
 def _secret(settings: Mapping[str, str]) -> bytes:
-    if {settings[_setting(kind)] for kind in Kind} - set(get_args(TextIndexName)):
+    if {settings[_setting(kind)] for kind in CHOSEN_KINDS} - set(get_args(TextIndexName)):
         raise ValueError("no text index of that name")
     return bytes.fromhex(settings["secret"])
 
@@ -182,7 +183,7 @@ class SqliteStore(Store):
             raise InputError(f"no text index {', '.join(unknown)}: choose postings or native")
         self._writer.write(lambda access: care.empty_text_index(access, names))
 
-    def check(self, terms_of: Callable[[Kind, Memory | Message], Document]) -> Iterator[Check]:
+    def check(self, terms_of: Callable[[Kind, Memory | Message | SessionSummary], Document]) -> Iterator[Check]:
         with self._readers.snapshot():
             pass  # refuses when closed or forked
         return checks.check(self.path, self._unit, self._writer, terms_of)

@@ -14,8 +14,11 @@ from jiyi.stores.sqlite.access import MAX_SEQ, Access, at_most
 from jiyi.stores.sqlite.native import Native
 from jiyi.stores.sqlite.postings import Postings, TermHash
 
-KIND_NUMBERS: Mapping[Kind, int] = {Kind.MEMORY: 1, Kind.MESSAGE: 2}
+KIND_NUMBERS: Mapping[Kind, int] = {Kind.MEMORY: 1, Kind.MESSAGE: 2, Kind.SUMMARY: 3}
 """`posting.kind` in the database."""
+
+CHOSEN_KINDS = (Kind.MEMORY, Kind.MESSAGE)
+"""Kinds whose index is chosen in the settings. Summaries are few: for them `postings` does in every database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class TextRules:
     hashed: TermHash
 
     def name(self, kind: Kind) -> TextIndexName:
-        return self.memory if kind is Kind.MEMORY else self.message
+        return {Kind.MEMORY: self.memory, Kind.MESSAGE: self.message}.get(kind, "postings")
 
 
 Fingerprint = tuple[int, ...]

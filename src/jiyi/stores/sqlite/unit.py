@@ -12,6 +12,7 @@ from jiyi.stores.sqlite.memories import SqliteMemories
 from jiyi.stores.sqlite.messages import SqliteMessages
 from jiyi.stores.sqlite.model import SqliteModelCalls, SqliteSegments
 from jiyi.stores.sqlite.schedule import SqliteSchedule
+from jiyi.stores.sqlite.summaries import SqliteSummaries
 from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
 
 
@@ -21,6 +22,7 @@ class SqliteUnit(Unit):
         self._forgotten = SqliteForgotten(access, secret)
         self._messages = SqliteMessages(access)
         self._memories = SqliteMemories(access)
+        self._summaries = SqliteSummaries(access)
         self._text = SqliteTextIndex(access, rules)
         self._ledger = SqliteLedger(access)
         self._jobs = SqliteJobs(access)
@@ -39,6 +41,10 @@ class SqliteUnit(Unit):
     @property
     def memories(self) -> SqliteMemories:
         return self._memories
+
+    @property
+    def summaries(self) -> SqliteSummaries:
+        return self._summaries
 
     @property
     def text(self) -> SqliteTextIndex:

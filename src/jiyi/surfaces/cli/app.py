@@ -133,12 +133,18 @@ def start(
 
 GROUPS: dict[str, dict[str, Action]] = {
     "Start here": {"demo": demo.demo, "doctor": doctor.doctor},
-    "Put in": {"remember": writing.remember, "observe": writing.observe, "import": importing.import_},
+    "Put in": {
+        "remember": writing.remember,
+        "observe": writing.observe,
+        "end": writing.end,
+        "import": importing.import_,
+    },
     "Ask": {
         "recall": reading.recall,
         "context": reading.context,
         "history": reading.history,
         "sessions": reading.sessions,
+        "summaries": reading.summaries,
         "profile": reading.profile,
         "questions": reading.questions,
         "memories": reading.memories,
@@ -157,6 +163,7 @@ GROUPS: dict[str, dict[str, Action]] = {
         "work": upkeep.work,
         "usage": upkeep.usage,
         "export": exporting.export,
+        "redistil": upkeep.redistil,
         "reindex": upkeep.reindex,
         "backup": upkeep.backup,
         "restore": upkeep.restore,

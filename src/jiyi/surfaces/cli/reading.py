@@ -1,4 +1,4 @@
-"""Commands that answer: recall, context, history, profile, memories, versions, ledger."""
+"""Commands that answer: recall, context, history, sessions, summaries, profile, memories, versions, ledger."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ from jiyi.surfaces.cli.wording import (
     moment,
     recollection_document,
     recollection_lines,
+    summary_document,
+    summary_lines,
 )
 
 
@@ -41,6 +43,7 @@ class Kind(StrEnum):
     FACT = "fact"
     MEMORY = "memory"
     MESSAGE = "message"
+    SUMMARY = "summary"
 
 
 class Shown(StrEnum):
@@ -87,7 +90,7 @@ def recall(
     query: Annotated[str, typer.Argument(help="Any question or words, in Chinese or English.")],
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Items at the most.")] = 8,
     kind: Annotated[
-        list[Kind] | None, typer.Option(metavar="KIND", help="fact, memory or message; may be repeated.")
+        list[Kind] | None, typer.Option(metavar="KIND", help="fact, memory, message or summary; may be repeated.")
     ] = None,
     category: Annotated[
         list[Category] | None, typer.Option(metavar="NAME", help=f"Only this category, {CATEGORIES}; may be repeated.")
@@ -158,7 +161,10 @@ def history(
     call: Call,
     query: Annotated[str | None, typer.Argument(help="Words to look for; without them the turns in order.")] = None,
     session: Annotated[str | None, typer.Option(metavar="NAME", help="Only this session.")] = None,
-    around: Annotated[str | None, typer.Option(metavar="ID", help="The turns around this one, e.g. h17.")] = None,
+    around: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The turns around this one, e.g. h17, or those of a summary, e.g. s3."),
+    ] = None,
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Turns at the most.")] = 50,
@@ -203,6 +209,20 @@ def sessions(
             f"{day(s.first_at, call.zone)} – {day(s.last_at, call.zone)}  {counted(s.messages, 'message')}  {s.session}"
             for s in found
         ),
+    )
+
+
+def summaries(
+    call: Call, session: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this session.")] = None
+) -> None:
+    """List what sessions came to; `jiyi history --around s3` opens one into its turns."""
+    with call.memory() as me:
+        found = me.summaries(session)
+    if not found:
+        call.out.note("no summaries yet: a session is summarised when it ends (`jiyi end SESSION`) or falls silent")
+    call.out.show(
+        {"summaries": [summary_document(s, call.zone) for s in found]},
+        (line for s in found for line in summary_lines(s, call.zone)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Commands for whoever runs jiyi: work, reindex, backup, restore, config."""
+"""Commands for whoever runs jiyi: work, redistil, reindex, backup, restore, config."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import typer
 
 from jiyi.assembly import open_memory, restore_database
 from jiyi.domain.asking import Spent
-from jiyi.errors import NotFound, StoreError
+from jiyi.errors import InputError, NotFound, StoreError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.settings import TextIndexName
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.origins import effective
 from jiyi.surfaces.cli.output import Line, counted
-from jiyi.surfaces.cli.wording import moment
+from jiyi.surfaces.cli.wording import moment, redistilled_document, redistilled_lines
 
 
 def work(
@@ -93,6 +93,25 @@ def usage(
 def _spent(spent: Spent) -> str:
     failed = f" ({spent.failed} failed)" if spent.failed else ""
     return f"{counted(spent.calls, 'call')}{failed}, {spent.tokens_in:,} + {spent.tokens_out:,} tokens, cost {spent.cost:.4f}"
+
+
+def redistil(
+    call: Call,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
+    everyone: Annotated[bool, typer.Option("--everyone", help="For every user of the database.")] = False,
+) -> None:
+    """Learn again from all that was said, after the rules changed. What you took back or forgot stays so."""
+    _need_database(call)
+    with call.layer() as layer:
+        if everyone:
+            if dry_run:
+                raise InputError("--dry-run shows the memory of one user: name one with --user")
+            users = layer.redistil()
+            done = call.work(layer)
+            call.out.show({"users": users, "jobs": done}, [f"read again what {counted(users, 'user')} said"])
+            return
+        found = call.of(layer).redistil(dry_run=dry_run)
+    call.out.show(redistilled_document(found, dry_run=dry_run), redistilled_lines(found, dry_run=dry_run))
 
 
 def reindex(

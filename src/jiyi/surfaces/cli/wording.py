@@ -7,12 +7,14 @@ from datetime import datetime, tzinfo
 from typing import Any, TypeAlias
 
 from jiyi.domain.memory import Memory, Message, Status, Tier, memory_id, message_handle, plan_id
-from jiyi.domain.plans import LedgerEntry, Plan
+from jiyi.domain.plans import Change, LedgerEntry, Plan
+from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.gateway import Receipt
 from jiyi.pipelines.recall import Item, Recollection
+from jiyi.pipelines.redistil import Redistilled
 from jiyi.pipelines.upkeep import Upkept
 from jiyi.scoped_memory import ScopedMemory
-from jiyi.surfaces.cli.output import Line
+from jiyi.surfaces.cli.output import Line, counted
 
 Document: TypeAlias = dict[str, Any]
 
@@ -143,6 +145,8 @@ def recollection_document(found: Recollection, zone: tzinfo) -> Document:
 def item_lines(item: Item, rank: int, zone: tzinfo) -> Iterator[Line]:
     if item.confidence is not None:
         about = f"{item.source} {item.confidence:.2f}"
+    elif item.kind == "summary":
+        about = f"session {item.session}"
     else:
         about = f"{item.name or item.role}, session {item.session}"
     yield (f"{rank}. ", (item.id, BOLD), (f"  {item.kind}  {day(item.at, zone)}  {about}", DIM))
@@ -183,17 +187,46 @@ def message_lines(messages: Sequence[Message], zone: tzinfo) -> Iterator[Line]:
         yield ((f"  {message_handle(message.seq)}", BOLD), (f"  {minute(message.at, zone)}  {who}: ", DIM), text)
 
 
+# ------------------------------------------------------------------ summaries
+
+
+def summary_document(summary: SessionSummary, zone: tzinfo) -> Document:
+    return {
+        "id": summary.id,
+        "session": summary.session,
+        "block": summary.block or None,
+        "text": summary.text,
+        "language": summary.language.value,
+        "first_at": moment(summary.first_at, zone),
+        "last_at": moment(summary.last_at, zone),
+        "made_at": moment(summary.made_at, zone),
+        "method": summary.method,
+        "messages": [message_handle(seq) for seq in summary.messages],
+        "points": [
+            {"kind": p.kind.value, "text": p.text, "message": message_handle(p.message), "start": p.start, "end": p.end}
+            for p in summary.points
+        ],
+    }
+
+
+def summary_lines(summary: SessionSummary, zone: tzinfo) -> Iterator[Line]:
+    part = f", part {summary.block}" if summary.block else ""
+    about = f"  {day(summary.first_at, zone)} – {day(summary.last_at, zone)}  session {summary.session}{part}"
+    yield ((summary.id, BOLD), (f"{about}, {len(summary.messages)} turns", DIM))
+    yield indented(summary.text)
+
+
 # ------------------------------------------------------------------ receipts and the ledger
 
 
-def changes_document(plan: Plan) -> list[Document]:
+def changes_document(changes: Iterable[Change]) -> list[Document]:
     return [
         {
             "id": memory_id(c.seq),
             "before": None if c.before is None else {"text": c.before.text, "status": c.before.status.value},
             "after": None if c.after is None else {"text": c.after.text, "status": c.after.status.value},
         }
-        for c in plan.changes
+        for c in changes
     ]
 
 
@@ -208,7 +241,7 @@ def receipt_document(receipt: Receipt, me: ScopedMemory, zone: tzinfo, *, dry_ru
         "plan": receipt.plan_id,
         "dry_run": dry_run,
         "memories": memories_document(me, receipt.memories, zone),
-        "changes": changes_document(receipt.plan),
+        "changes": changes_document(receipt.plan.changes),
         "why": reasons(receipt.plan),
         "impact": {
             "added": impact.added,
@@ -222,7 +255,11 @@ def receipt_document(receipt: Receipt, me: ScopedMemory, zone: tzinfo, *, dry_ru
 
 def change_lines(plan: Plan) -> Iterator[Line]:
     """What each memory was and is now."""
-    for change in plan.changes:
+    yield from _changed(plan.changes)
+
+
+def _changed(changes: Iterable[Change]) -> Iterator[Line]:
+    for change in changes:
         before, after, name = change.before, change.after, (memory_id(change.seq), BOLD)
         if after is None and before is not None:
             yield ("  - ", name, f"  {before.text}")
@@ -301,7 +338,7 @@ def entry_document(entry: LedgerEntry, zone: tzinfo) -> Document:
         "reason": plan.reason,
         "undoes": None if plan.undoes is None else plan_id(plan.undoes),
         "forgotten": entry.forgotten,
-        "changes": changes_document(plan),
+        "changes": changes_document(plan.changes),
         "why": reasons(plan),
     }
 
@@ -315,3 +352,40 @@ def entry_lines(entry: LedgerEntry, zone: tzinfo) -> Iterator[Line]:
     yield from change_lines(plan)
     for reason in reasons(plan):
         yield ((f"    why: {reason}", DIM),)
+
+
+# ------------------------------------------------------------------ distilling again
+
+
+def redistilled_document(found: Redistilled, *, dry_run: bool) -> Document:
+    return {
+        "dry_run": dry_run,
+        "messages": found.messages,
+        "plans": list(found.plans),
+        "changes": changes_document(found.changes),
+        "unsupported": [
+            {"id": u.memory.id, "text": u.memory.text, "kept_because": u.kept_because or None}
+            for u in found.unsupported
+        ],
+        "refused": found.refused or None,
+    }
+
+
+def redistilled_lines(found: Redistilled, *, dry_run: bool) -> Iterator[Line]:
+    counts = f"{len(found.added)} added, {len(found.ended)} ended, {len(found.retired)} no longer supported and retired"
+    plans = f"  (plans {', '.join(found.plans)})" if found.plans else ""
+    yield f"{counted(found.messages, 'message')} read again: {'would be ' if dry_run else ''}{counts}{plans}"
+    yield from _changed(found.changes)
+    for unsupported in found.unsupported:
+        if unsupported.kept_because:
+            memory = unsupported.memory
+            yield (
+                "  ? ",
+                (memory.id, BOLD),
+                f"  {memory.text}",
+                f"  (no longer supported, but {unsupported.kept_because})",
+            )
+    if found.refused:
+        yield f"nothing is retired: {found.refused}"
+    if not found.changes:
+        yield "nothing has to change" if dry_run else "nothing had to change"

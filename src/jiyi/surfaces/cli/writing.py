@@ -1,4 +1,4 @@
-"""Commands that change one user's memory: remember, observe, correct, undo, upkeep."""
+"""Commands that change one user's memory: remember, observe, end, correct, undo, upkeep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Message, Source, message_handle
 from jiyi.domain.plans import LedgerEntry
-from jiyi.errors import ConflictingMessage, InputError, TooLarge
+from jiyi.errors import ConflictingMessage, InputError, NotFound, TooLarge
 from jiyi.pipelines.observe import check_messages
 from jiyi.settings import Limits
 from jiyi.surfaces.cli.calls import CATEGORIES, Call
@@ -23,6 +23,8 @@ from jiyi.surfaces.cli.wording import (
     entry_document,
     receipt_document,
     receipt_lines,
+    summary_document,
+    summary_lines,
     upkeep_document,
     upkeep_lines,
 )
@@ -152,6 +154,18 @@ def _observed_lines(messages: tuple[Message, ...], new: int, learnt: list[Ledger
     yield f"{counted(len(messages), 'message')}, {new} new (session {named})"
     for entry in learnt:
         yield from change_lines(entry.plan)
+
+
+def end(call: Call, session: Annotated[str, typer.Argument(help="Its name: `jiyi sessions` shows them.")]) -> None:
+    """Say that a session is over: what was said in it is learnt and summarised."""
+    with call.memory() as me:
+        if not me.history(session=session, limit=1).messages:
+            raise NotFound(f"no session {session!r} here: `jiyi sessions` lists them")
+        summary = me.end(session)
+    if summary is None:
+        call.out.note("it held nothing worth summarising")
+    document = {"session": session, "summary": None if summary is None else summary_document(summary, call.zone)}
+    call.out.show(document, summary_lines(summary, call.zone) if summary else ())
 
 
 # ------------------------------------------------------------------ corrections
