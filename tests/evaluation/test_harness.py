@@ -104,7 +104,7 @@ def test_a_pinned_policy_is_not_built(one):
 
 
 def test_a_failure_outweighs_what_is_not_built(one):
-    outcome, found = findings(one('recall = "tea", kinds = ["summary"], lacks = ["tea"]', "memories = true, min = 1"))
+    outcome, found = findings(one("memories = true, min = 1", 'retention = { detail = "minimal" }'))
     assert outcome is Outcome.FAILED
     assert [number for number, _, _ in found] == [1, 2]
 
