@@ -103,6 +103,7 @@ def merged(winner: Memory, others: Sequence[Memory]) -> Memory:
         evidence=tuple(dict.fromkeys(e for m in all_ for e in m.evidence)),
         keywords=tuple(dict.fromkeys(word for m in all_ for word in m.keywords)),
         kept=any(m.kept for m in all_),
+        doubted=any(m.doubted for m in all_),
         tier=min((m.tier for m in all_), key=NEARNESS.__getitem__),
         low_activity=all(m.low_activity for m in all_),
     )
