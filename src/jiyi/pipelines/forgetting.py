@@ -34,6 +34,7 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.settling import ENDING
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.indexing import Indexing
+from jiyi.pipelines.merging import merged_into
 from jiyi.pipelines.tombstones import Tombs, blotted, names_of, places, told_by
 from jiyi.ports import Unit
 
@@ -329,6 +330,7 @@ class Forgetting:
         for seq, (memory, *_) in pictures.items():  # also those that an undo removed: the ledger shows them
             if memory.evidence and all(e.message in target.whole or _was_told(e, target.told) for e in memory.evidence):
                 target.memories.setdefault(seq, memory)
+        target.stained |= merged_into(unit, scope, target.memories)
         spans = _evidence_of(target, pictures)
         staying = [m for m in memories if m.seq not in target.memories]
         needed: dict[int, list[Evidence]] = {}

@@ -30,6 +30,7 @@ from jiyi.errors import NotFound, PlanRefused
 from jiyi.pipelines.archive import Archive
 from jiyi.pipelines.forgetting import Erasure
 from jiyi.pipelines.indexing import Indexing, TextView
+from jiyi.pipelines.merging import merged_into
 from jiyi.pipelines.summaries import SummaryView
 from jiyi.pipelines.tombstones import Tombs
 from jiyi.ports import Kind, Unit
@@ -133,7 +134,7 @@ class Gateway:
         whole = replace(plan, changes=(*plan.changes, *pointing))
         unit.memories.write(scope, whole.changes)
         self._reindex(unit, scope, plan)
-        unit.ledger.erase(scope, gone | _merged_into(unit, scope, gone))
+        unit.ledger.erase(scope, gone | merged_into(unit, scope, gone))
         entry = unit.ledger.append(scope, replace(plan, changes=tuple(pointing)))
         return Receipt(plan.verb, plan_id(entry.seq), whole, impact(whole, self.policy))
 
@@ -199,7 +200,7 @@ class Gateway:
     def _forget_pictures(self, unit: Unit, scope: Scope, erasure: Erasure) -> int:
         """Take what goes out of the ledger; gives the number of entries that held something of it."""
         before = unit.ledger.entries(scope)
-        unit.ledger.erase(scope, set(erasure.gone) | _merged_into(unit, scope, erasure.gone))
+        unit.ledger.erase(scope, erasure.gone)
         left = unit.ledger.entries(scope)
         cleaned = [erasure.of_entry(e) for e in left]
         unit.ledger.rewrite(scope, [new for new, old in zip(cleaned, left, strict=True) if new is not old])
@@ -331,15 +332,3 @@ class Gateway:
 def _chunks(items: Iterator[T], size: int = 500) -> Iterator[list[T]]:
     while some := list(islice(items, size)):
         yield some
-
-
-def _merged_into(unit: Unit, scope: Scope, seqs: Collection[int]) -> set[int]:
-    """The memories that went into these and are no more: the ledger still holds what they said (SPEC F4)."""
-    merged, left = set[int](), set(seqs)
-    while left:
-        about = [e.plan for seq in left for e in unit.ledger.about(scope, seq) if e.plan.verb is Verb.MERGE]
-        into = [plan for plan in about if any(c.seq in left and c.after is not None for c in plan.changes)]
-        gone = {c.seq for plan in into for c in plan.changes if c.after is None} - merged
-        left = gone - {m.seq for m in unit.memories.get(scope, gone)}
-        merged |= left
-    return merged

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -150,3 +150,15 @@ def _plan(unit: Unit, scope: Scope, winner: Memory, others: Sequence[Memory], no
     words = f"{', '.join(memory_id(m.seq) for m in others)} merged into {winner.id}, with all evidence"
     told = Judgement(Verdict.MERGE, "says-the-same", (words,), same=winner.seq, ends=tuple(sorted(gone)))
     return Plan(Verb.MERGE, actor, now, "two that say the same", tuple(changes), (told,))
+
+
+def merged_into(unit: Unit, scope: Scope, seqs: Collection[int]) -> set[int]:
+    """The memories that went into these and are no more: the ledger still holds what they said (SPEC F4)."""
+    merged, left = set[int](), set(seqs)
+    while left:
+        about = [e.plan for seq in left for e in unit.ledger.about(scope, seq) if e.plan.verb is Verb.MERGE]
+        into = [plan for plan in about if any(c.seq in left and c.after is not None for c in plan.changes)]
+        gone = {c.seq for plan in into for c in plan.changes if c.after is None} - merged
+        left = gone - {m.seq for m in unit.memories.get(scope, gone)}
+        merged |= left
+    return merged

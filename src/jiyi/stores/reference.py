@@ -29,7 +29,6 @@ from jiyi.ports import (
     Check,
     DeadJob,
     Document,
-    Due,
     Hit,
     Job,
     JobCounts,
@@ -42,6 +41,7 @@ from jiyi.ports import (
 )
 from jiyi.stores.reference_forgotten import ReferenceForgotten
 from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments
+from jiyi.stores.reference_schedule import ReferenceSchedule
 from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
 from jiyi.stores.reference_summaries import ReferenceSummaries
 
@@ -63,7 +63,7 @@ class _Unit:
         self.text = _TextIndex(access, bm25)
         self.ledger = _Ledger(access)
         self.jobs = _Jobs(access)
-        self.schedule = _Schedule(access)
+        self.schedule = ReferenceSchedule(access)
         self.segments = ReferenceSegments(access)
         self.model_calls = ReferenceModelCalls(access)
 
@@ -488,33 +488,6 @@ class _Jobs:
         """Whether the job is still running under this attempt. An overrun lease that nobody took still counts."""
         queued = self._access.all().jobs.get(job.id)
         return queued is not None and queued.lease_until is not None and queued.attempt == job.attempt
-
-
-class _Schedule:
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    def put(self, scope: Scope, kind: str, at: datetime) -> None:
-        self._access.change(scope)
-        self._access.change_all().schedule[scope, kind] = at
-
-    def sooner(self, scope: Scope, kind: str, at: datetime) -> None:
-        there = self.get(scope, kind)
-        self.put(scope, kind, at if there is None else min(there, at))
-
-    def get(self, scope: Scope, kind: str) -> datetime | None:
-        return self._access.all().schedule.get((scope, kind))
-
-    def drop(self, scope: Scope, kind: str) -> None:
-        self._access.change_all().schedule.pop((scope, kind), None)
-
-    def take(self, now: datetime, limit: int) -> list[Due]:
-        schedule = self._access.change_all().schedule
-        due = [Due(scope, kind, at) for (scope, kind), at in schedule.items() if at <= now]
-        due.sort(key=lambda d: d.at)
-        for taken in due[:limit]:
-            del schedule[taken.scope, taken.kind]
-        return due[:limit]
 
 
 # ---------------------------------------------------------------------------------- the store
