@@ -12,6 +12,7 @@ from jiyi.domain.memory import Category, Memory, Status
 from jiyi.domain.plans import Verb
 from jiyi.domain.questions import Topic
 from jiyi.domain.read_back import Said
+from jiyi.domain.user_file import digest
 from jiyi.errors import InputError, UnreadableLines
 from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.user_file import ReadProfile
@@ -349,6 +350,20 @@ def test_a_forgotten_line_is_not_learnt_again_from_the_file(sit: Sit) -> None:
     assert said(desk.read()) == [Said.ADDED], "typed anew, it is a new statement"
 
 
+def test_forgetting_what_a_line_said_leaves_not_even_its_digest(sit: Sit, clock: Clock) -> None:
+    desk = sit(ZH)
+    for old, new in (("绍兴", "嘉兴"), ("喜欢安静的工作环境", "喜欢靠窗的座位")):
+        desk.replace(old, new)
+    clock.advance(days=1)
+    marks = [digest(text) for text in ("我住在嘉兴。", "喜欢靠窗的座位")]
+    added = [c.after for c in desk.read().receipt.plan.changes if c.before is None and c.after is not None]
+    assert all(any(mark in str(m.evidence) for m in added) for mark in marks)
+    for memory in added:
+        desk.me.forget(memory=memory.id)
+    kept = f"{desk.me.memories(status=None)}{desk.me.ledger()}"
+    assert not any(mark in kept for mark in marks)
+
+
 def test_a_file_is_read_back_after_export_and_import(
     layer: MemoryLayer, sit: Sit, tmp_path: Path, clock: Clock
 ) -> None:
@@ -417,6 +432,10 @@ def test_a_file_cut_off_rejects_nothing(sit: Sit) -> None:
     desk.edit(lambda text: text[: text.index("[m1]") + 4])
     assert said(desk.read()) == []
     assert desk.live() == {m.text for m in desk.memories}
+    desk.me.write_profile(desk.path, overwrite=True)
+    desk.edit(lambda text: text[: text.index("m4:") + 6])
+    desk.delete(desk.memories[1])
+    assert said(desk.read()) == []
     desk.path.write_bytes(b"")
     assert said(desk.read()) == []
 

@@ -36,11 +36,12 @@ HEADINGS = {
     Category.RULE: {Language.ZH: "长期要求", Language.EN: "Standing rules"},
     Category.GENERAL: {Language.ZH: "其他", Language.EN: "Other"},
 }
+# An id here could be taken for that of a line, once an editor has wrapped it.
 HOW_TO = {
     Language.ZH: "由 jiyi 写出，可以直接修改：改一行是更正，加一行“- …”是补充，删一行是否定。"
-    "行尾的 [m1] 和文件末尾的注释请保留。改完执行 jiyi profile --read 读回。",
+    "行尾的 [m…] 和文件末尾的注释请保留。改完执行 jiyi profile --read 读回。",
     Language.EN: "Written by jiyi, and yours to edit: change a line to correct it, add one (“- …”) to have it remembered, "
-    "delete one to reject it. Keep the [m1] at its end and the comment at the end of the file, then run "
+    "delete one to reject it. Keep the [m…] at its end and the comment at the end of the file, then run "
     "jiyi profile --read.",
 }
 _CATEGORY_OF = {name.casefold(): category for category, names in HEADINGS.items() for name in names.values()}
@@ -206,7 +207,8 @@ def _take(reading: _Reading, number: int, block: str) -> None:
 
 def _take_comment(reading: _Reading, number: int, comment: str) -> None:
     inside = " ".join(comment.removeprefix("<!--").removesuffix("-->").split())
-    found = _BASE.fullmatch(inside)
+    # A comment that was cut off may lack lines.
+    found = _BASE.fullmatch(inside) if comment.endswith("-->") else None
     if found is None:
         if inside not in HOW_TO.values():
             reading.others.append(number)

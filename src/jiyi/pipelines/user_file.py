@@ -18,6 +18,7 @@ from jiyi.domain.plans import Plan
 from jiyi.domain.profile import Profile, ProfilePolicy, render_profile
 from jiyi.domain.read_back import READ_BACK, Edit, Merge, Mine, Problem, Said, asks_past, merge
 from jiyi.domain.scope import Scope
+from jiyi.domain.settling import ENDING
 from jiyi.domain.user_file import UserFile, digest_of, read_user_file, write_user_file
 from jiyi.errors import InputError, TooLarge, UnreadableLines
 from jiyi.pipelines.correcting import read_correction
@@ -195,7 +196,8 @@ class ReadingBack:
             disputed=tuple(o for _, os in by[Said.DISPUTED] for o in os),
             doubted=tuple(_memories(by[Said.DOUBTED])),
         )
-        return self.judging.edited(unit, scope, edited, occasion, dry_run=dry_run)
+        plan = self.judging.edited(unit, scope, edited, occasion, dry_run=dry_run)
+        return replace(plan, changes=tuple(replace(c, after=_discreet(c.after)) for c in plan.changes))
 
     def _observations(self, edit: Edit, screen: Screen, at: datetime, problems: list[Problem]) -> Sequence[Observation]:
         line = edit.line
@@ -216,6 +218,17 @@ class ReadingBack:
             # No request to keep it: whether it holds is what is asked.
             read = [replace(o, kept=False, mode=Mode.STATEMENT, replaces="", replaces_text="") for o in read]
         return [replace(o, evidence=tuple(replace(e, session=session) for e in o.evidence)) for o in read]
+
+
+def _discreet(memory: Memory | None) -> Memory | None:
+    """A memory that a line ended keeps no digest of that line: it must be gone when what the line said is forgotten."""
+    if memory is None:
+        return None
+    said = (
+        replace(e, session=READ_BACK) if e.mode in ENDING and e.session.startswith(READ_BACK) else e
+        for e in memory.evidence
+    )
+    return replace(memory, evidence=tuple(sorted(said, key=lambda e: e.place)))
 
 
 def _memories(edits: Sequence[tuple[Edit, Sequence[Observation]]]) -> Iterator[Memory]:
