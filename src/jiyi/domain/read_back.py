@@ -190,7 +190,7 @@ class _Merging:
         seq, said = line.cites, line.stored_digest
         if seq is not None and seq in self._present:
             seq = None  # The line itself stands as it was: this one was copied from it.
-        if seq is not None and said in self._believed and self._believed[said] != seq:
+        if seq is not None and said not in self._read and self._believed.get(said, seq) != seq:
             self._gone.append(seq)  # It says what another memory says: there is nothing new, and its own is gone.
             return
         if seq is not None:
