@@ -129,10 +129,12 @@ class Judging:
     def _disputed(self, beliefs: _Beliefs, observation: Observation, now: datetime) -> Judgement:
         """Said of something that changed meanwhile, so it is no order to change it: a bare statement (SPEC B4). Where
         nothing contradicts it, it stands and is asked about, as what became of the old one may."""
+        believed = beliefs.telling(observation)
         judgement = self._one(beliefs, observation, now)
-        if judgement.verdict in (Verdict.ADD, Verdict.COEXIST):
-            told = beliefs.telling(observation)
-            self._doubt(beliefs, None if told is None else beliefs.numbered(told))
+        told = beliefs.telling(observation)
+        # What took the place of something is asked about already, with that.
+        if believed is None and told is not None and judgement.verdict is not Verdict.REPLACE:
+            self._doubt(beliefs, beliefs.numbered(told))
         return judgement
 
     def _doubt(self, beliefs: _Beliefs, memory: Memory | None) -> None:
