@@ -345,7 +345,7 @@ class ScopedMemory:
         def work(unit: Unit) -> ReadProfile:
             found = read_edits(unit, self._scope, where, file, now)
             plan = self._parts.reading_back.plan(
-                unit, self._scope, where, found, lambda text, _: self._statement(text), occasion, self._zone,
+                unit, self._scope, where, found, self._declared, occasion, self._zone,
                 dry_run=dry_run,
             )  # fmt: skip
             receipt = gateway.preview(plan) if dry_run else gateway.apply(unit, self._scope, plan)
@@ -640,6 +640,10 @@ class ScopedMemory:
     def _stored_name(self, name: N) -> N:
         """A session or label as `observe` stored it (SPEC C11)."""
         return name if name is None else self._parts.redaction.name(name)
+
+    def _declared(self, text: str, category: Category | None) -> str:
+        """A statement as it may be kept (SPEC C11, C12). Raises: InstructsAgent."""
+        return self._parts.guard.declared(self._statement(text), category).text
 
     def _statement(self, text: object) -> str:
         if not isinstance(text, str) or not text.strip():

@@ -38,7 +38,7 @@ from jiyi.views import View
 
 T = TypeVar("T")
 
-SAID_NOW = frozenset({Verb.REMEMBER, Verb.CORRECT, Verb.ANSWER, Verb.FORGET})
+SAID_NOW = frozenset({Verb.REMEMBER, Verb.CORRECT, Verb.ANSWER, Verb.PROFILE, Verb.FORGET})
 """What the user says at this moment is said anew, whatever was forgotten before."""
 
 UPKEEP = "upkeep"

@@ -26,6 +26,7 @@ from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.exporting import TITLE as EXPORTED
 from jiyi.pipelines.gateway import Receipt
 from jiyi.pipelines.judging import Edited, Judging, Occasion
+from jiyi.pipelines.recall import NEAR
 from jiyi.ports import Unit
 
 Screen = Callable[[str, Category | None], str]
@@ -65,7 +66,7 @@ def render_file(
 ) -> tuple[Profile, str]:
     """The whole profile and its file: the budget of 400 characters is the context's, not the file's."""
     whole = replace(policy, max_chars=MAX_BYTES, categories=(*policy.categories, *policy.file_categories))
-    profile = render_profile(unit.memories.listing(scope, categories=whole.categories), now, whole)
+    profile = render_profile(unit.memories.listing(scope, categories=whole.categories, tiers=NEAR), now, whole)
     # Whatever was affirmed after this was so after the file was written, also where a clock was set back.
     at = max([now, *(line.memory.affirmed_at for line in profile.lines)])
     return profile, write_user_file(scope, profile.lines, at.astimezone(zone), language)
