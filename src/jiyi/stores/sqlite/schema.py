@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jiyi.errors import MigrationError, StoreError
+from jiyi.errors import MigrationError, StoreCorrupt, StoreError
 from jiyi.stores.migrations import Applied, Migration, pending, shipped_migrations, way_back
 from jiyi.stores.sqlite.access import is_busy, store_error
 from jiyi.stores.sqlite.connection import PATIENCE_SECONDS, begin_immediate, connect, copy_database
@@ -38,6 +38,8 @@ def applied_migrations(connection: sqlite3.Connection, path: Path) -> list[Appli
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise StoreError(f"{path} is not a SQLite database: give another path, it was left as it is") from error
         raise store_error(error) from error
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged schema, and its words are no text
+        raise StoreCorrupt(f"the schema in {path} is damaged: restore a backup") from error
     if application != APPLICATION_ID:
         if tables or application:
             raise StoreError(f"{path} is a SQLite database of another program: give another path, it was left as it is")
