@@ -124,6 +124,8 @@ class Engine:
             lambda unit: parts.gateway.erase(unit, scope, planned(unit), self._copies(unit, scope))
         )
         self.save_remains()
+        if not request.everything:
+            self.work()  # so that what is left of the talk is summarised again
         if purge:
             self.store.purge()
         return receipt

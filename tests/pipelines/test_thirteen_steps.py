@@ -121,7 +121,16 @@ class Walk:
             item.text for word in (*self.story.secret, *self.story.kept) for item in me.recall(word, limit=50).items
         ]
         asked += [me.context(word).text for word in (*self.story.secret, *self.story.kept)]
-        return repr((asked, me.memories(status=None), me.ledger(), me.history(limit=200).messages, me.profile().text))
+        return repr(
+            (
+                asked,
+                me.memories(status=None),
+                me.ledger(),
+                me.history(limit=200).messages,
+                me.profile().text,
+                me.summaries(),
+            )
+        )
 
     def assert_gone(self, step: str) -> None:
         self.clock.advance(minutes=1)
@@ -139,8 +148,10 @@ def test_thirteen_steps(tmp_path: Path, clock: Clock, index: str, name: str) -> 
     walk = Walk(tmp_path, index, clock, story)
     # 1 write: a conversation, with ids and without.
     walk.me.observe(walk.source, session="s1")
-    # 2 derive: memories, profile and views by jobs; a read that makes heat; copies that hold it.
+    # 2 derive: memories, summary, profile and views by jobs; a read that makes heat; copies that hold it.
     walk.layer.work()
+    walk.me.end("s1")
+    assert any(word in repr(walk.me.summaries()) for word in story.secret)
     walk.me.recall(story.secret[0])
     walk.me.export(walk.away / "export.zip")
     walk.layer.backup(str(walk.away / "backup.db"))
