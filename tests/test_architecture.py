@@ -11,6 +11,7 @@ SOURCE = Path(jiyi.__file__).parent
 DOOR = {
     "memories.write", "ledger.append", "ledger.erase", "messages.restore", "memories.skip_to", "ledger.restore",
     "ledger.rewrite", "forgotten.add", "forgotten.write", "forgotten.note_copy",
+    "standings.set",
 }  # fmt: skip
 
 

@@ -103,5 +103,7 @@ def test_looking_for_due_work_reads_what_is_due_and_no_idle_scope(tmp_path: Path
     with closing(connect(tmp_path / "memory.db")) as connection:
         steps = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {TAKE}", (0, 9))]
     assert steps == [
-        "SEARCH s USING COVERING INDEX schedule_due (due_at<?)", "SEARCH owner USING INTEGER PRIMARY KEY (rowid=?)",
+        "SEARCH s USING COVERING INDEX schedule_due (due_at<?)",
+        "CORRELATED SCALAR SUBQUERY 1", "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)",  # whether it is paused
+        "SEARCH owner USING INTEGER PRIMARY KEY (rowid=?)",
     ]  # fmt: skip

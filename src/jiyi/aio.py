@@ -69,6 +69,8 @@ class AsyncScopedMemory(_Twin):
     upkeep = _awaited(ScopedMemory.upkeep)
     ledger, end = _awaited(ScopedMemory.ledger), _awaited(ScopedMemory.end)
     summaries, redistil = _awaited(ScopedMemory.summaries), _awaited(ScopedMemory.redistil)
+    retention, consent = _awaited(ScopedMemory.retention), _awaited(ScopedMemory.consent)
+    pause, resume = _awaited(ScopedMemory.pause), _awaited(ScopedMemory.resume)
     export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
@@ -18,6 +18,8 @@ from jiyi.domain.memory import Language
 from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
 from jiyi.domain.relations import Phrases, Vocabulary, parse_vocabulary
+from jiyi.domain.scope import Scope
+from jiyi.domain.standing import Detail, RetentionPolicy
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
 from jiyi.jobs import Clock
@@ -30,6 +32,7 @@ from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.forgetting import Forgetting
 from jiyi.pipelines.gateway import Gateway
 from jiyi.pipelines.guarding import EchoRules, Guard, parse_echo
+from jiyi.pipelines.high_value import HighValue, parse_high_value
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.judging import Judging
 from jiyi.pipelines.merging import MergeWords, Merging
@@ -41,11 +44,12 @@ from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.redistil import Redistiller
+from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.summarise import Summariser
 from jiyi.pipelines.summarising.cues import Cues, parse_cues
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
-from jiyi.ports import ChatModel, Keys, Store
+from jiyi.ports import ChatModel, Keys, Store, Unit
 from jiyi.settings import GuardPolicy, Settings, read_settings, zone
 from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
 from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
@@ -179,6 +183,9 @@ def assemble(
     judging = Judging(vocabulary, settings.confidence, settings.arbitration, settings.tiers)
     answers = parse_answers(_read_toml(_shipped("answers.toml"), "answers.toml"), segmenter.fold)
     guard = _guard(segmenter, settings.guard)
+    retaining = Retaining(
+        distiller, guard, gateway, load_high_value(), redaction, segmenter.content_words, settings.retention
+    )
     model = None
     if chat is not None:
         model = _model_distiller(chat, settings, segmenter, distiller, judging, gateway, redaction, guard)
@@ -197,12 +204,18 @@ def assemble(
         context=Context(recall, settings.context, settings.profile, settings.working, settings.confidence, vocabulary),
         redaction=redaction,
         guard=guard,
-        upkeep=Upkeep(gateway, merging, settings.tiers, settings.upkeep),
+        upkeep=Upkeep(gateway, merging, settings.tiers, settings.upkeep, _keeps_little(settings.retention)),
         reading_back=ReadingBack(judging, distiller),
         summariser=Summariser(load_cues(), indexing, distiller, redaction, settings.summaries),
-        redistiller=Redistiller(distiller, judging, gateway, redaction, guard, distiller_identity()),
+        redistiller=Redistiller(retaining, judging, gateway, distiller_identity()),
+        retaining=retaining,
         model=model,
     )
+
+
+def _keeps_little(policy: RetentionPolicy) -> Callable[[Unit, Scope], bool]:
+    """Whether `minimal` holds for a scope."""
+    return lambda unit, scope: policy.detail_of(unit.standings.get(scope)) is Detail.MINIMAL
 
 
 def open_model(settings: Settings, environment: Mapping[str, str]) -> ChatModel | None:
@@ -364,7 +377,10 @@ def _read_toml(text: str, name: str) -> Mapping[str, Any]:
 @cache
 def distiller_identity() -> str:
     """Names the rules by which messages are distilled: their data, and the version of the code that reads it."""
-    data = [_read_toml(_shipped(name), name) for name in ("relations.toml", "constructions.toml", "times.toml")]
+    data = [
+        _read_toml(_shipped(name), name)
+        for name in ("relations.toml", "constructions.toml", "times.toml", "high_value.toml")
+    ]
     text = json.dumps([DISTILLER_VERSION, *data], ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -398,6 +414,13 @@ def load_authorship() -> Phrases:
 def load_merge_words(segmenter: Segmenter) -> MergeWords:
     """The shipped words of merging."""
     return MergeWords.parse(_read_toml(_shipped("merging.toml"), "merging.toml"), segmenter)
+
+
+@cache
+def load_high_value() -> HighValue:
+    """The shipped rules of what is worth keeping unasked."""
+    names = [relation.name for relation in load_vocabulary()]
+    return parse_high_value(_read_toml(_shipped("high_value.toml"), "high_value.toml"), names)
 
 
 @cache

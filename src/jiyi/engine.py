@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,6 +14,8 @@ from jiyi.domain.forgetting import Copy, ForgettingReceipt, Reach, Remains
 from jiyi.domain.plans import Actor
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
+from jiyi.domain.standing import Detail
+from jiyi.errors import StoreBusy
 from jiyi.jobs import Clock, Handler, Runner, Thinking, Worker
 from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.archive import Archive
@@ -28,6 +32,7 @@ from jiyi.pipelines.read_counts import ReadCounts
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.redistil import REDISTIL, Redistiller
+from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_silent, cut_segments
 from jiyi.pipelines.summaries import SUMMARISE
 from jiyi.pipelines.summarise import Summariser, summarise
@@ -40,6 +45,8 @@ from jiyi.views import Carried
 
 SAVES = 8
 MOMENT = timedelta(microseconds=1)
+
+log = logging.getLogger("jiyi.engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,7 @@ class Parts:
     reading_back: ReadingBack
     summariser: Summariser
     redistiller: Redistiller
+    retaining: Retaining
     model: ModelDistiller | None = None
 
 
@@ -81,9 +89,11 @@ class Engine:
         self.kinds = (INDEX, DISTIL) if parts.model is None else (INDEX, DISTIL, SEGMENT)
         # Without a model its jobs wait for the day when there is one.
         lanes = (Lane.QUICK,) if parts.model is None else (Lane.QUICK, Lane.SLOW)
+        self._purge_again_at: datetime | None = None
+        self._purging = threading.Lock()
         handlers = _handlers(store, parts)
         self._runners = {lane: Runner(store, handlers, clock, settings.jobs, lane) for lane in lanes}
-        self._workers = {lane: Worker(runner) for lane, runner in self._runners.items()} if settings.worker else {}
+        self._workers = {n: Worker(r, self.tidy) for n, r in self._runners.items()} if settings.worker else {}
 
     def work(self, limit: int | None = None, *, slow: bool = False) -> int:
         """Write the reads, and run due jobs until none is left (or `limit`); returns how many jobs ran.
@@ -95,7 +105,23 @@ class Engine:
         done = self._runners[Lane.QUICK].run_until_idle(limit)
         if slow and Lane.SLOW in self._runners:
             done += self._runners[Lane.SLOW].run_until_idle(None if limit is None else limit - done)
+        self.tidy()
         return done
+
+    def tidy(self) -> None:
+        """Purge what was erased, also by a process that was killed since. One purge serves many erasures: each rewrites
+        the file, so no more than a tenth of the time goes into them."""
+        with self._purging:
+            begun = self.clock()
+            waits = self._purge_again_at is not None and begun < self._purge_again_at
+            if waits or not self.store.erased():
+                return
+            try:
+                self.store.purge()
+            except StoreBusy as error:
+                log.warning("what was erased is purged later: %s", error)
+            ended = self.clock()
+            self._purge_again_at = ended + 9 * (ended - begun)
 
     # ---------------------------------------------------------------- forgetting (SPEC F6)
 
@@ -247,29 +273,24 @@ class Engine:
 
 
 def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
+    policy = parts.settings.retention
+
     def index(unit: Unit, job: Job, now: datetime) -> None:
         index_messages(unit, job.scope, int(job.payload["last"]), parts.indexing)
 
     def distil(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
-        distil_messages(
-            unit,
-            job.scope,
-            first,
-            last,
-            now,
-            parts.distiller,
-            parts.judging,
-            parts.gateway,
-            parts.redaction,
-            parts.guard,
-        )
+        said = job.payload.get("detail")
+        detail = Detail(said) if said else policy.detail_of(unit.standings.get(job.scope))
+        distil_messages(unit, job.scope, first, last, now, detail, parts.retaining, parts.judging, parts.gateway)
         if first == 1:
             # From the first message on; later rules are told by `doctor` that these have read everything (SPEC C13).
             unit.memories.mark_distilled_by(job.scope, parts.redistiller.identity)
 
     def summarised(unit: Unit, job: Job, now: datetime) -> None:
-        summarise(unit, job.scope, job.payload, now, parts.summariser)
+        # SPEC C5: a summary would keep words that `minimal` takes away; its digests stay.
+        if policy.detail_of(unit.standings.get(job.scope)) is not Detail.MINIMAL:
+            summarise(unit, job.scope, job.payload, now, parts.summariser)
 
     def redistil(unit: Unit, job: Job, now: datetime) -> None:
         parts.redistiller.run(unit, job.scope, job.payload, now)

@@ -10,6 +10,7 @@
     │   └── UnreadableLines            lines of an edited profile cannot be taken over; names each with its reason
     ├── NotFound (also LookupError)    an id that this scope does not hold
     ├── PlanRefused                    the gateway will not apply this plan as it stands
+    │   └── MemoryPaused               the user paused this memory: nothing is written until it is resumed
     ├── StoreError                     the database cannot serve the call
     │   ├── StoreClosed                used after close()
     │   ├── StoreBusy                  another process held the write lock for too long
@@ -112,6 +113,13 @@ class PlanRefused(JiyiError):
     """The gateway will not apply this plan as it stands (SPEC W1, W2)."""
 
     passing = False
+
+
+class MemoryPaused(PlanRefused):
+    """The user paused this memory: nothing is written until it is resumed (SPEC C5)."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"this memory is paused, so {what} must wait: resume() it first, or run `jiyi resume`")
 
 
 class StoreError(JiyiError):

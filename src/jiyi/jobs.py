@@ -53,6 +53,10 @@ class LeaseLost(JiyiError):
     """Another worker took the job over; what was done is rolled back."""
 
 
+class Paused(JiyiError):
+    """The user paused the memory after the job was claimed: it waits, and is due again when its lease has passed."""
+
+
 class Runner:
     """Runs due jobs of one lane of a store, one at a time."""
 
@@ -99,6 +103,7 @@ class Runner:
             handler = self._thought_out(found, job) if isinstance(found, Thinking) else found
 
             def work(unit: Unit) -> None:
+                _check_awake(unit, job)
                 handler(unit, job, self._clock())
                 if not unit.jobs.finish(job):
                     raise LeaseLost(f"job {job.id} was taken over")
@@ -106,6 +111,8 @@ class Runner:
             self._store.write(work)
         except LeaseLost:
             log.info("job %s of kind %s was taken over by another worker", job.id, job.kind)
+        except Paused:
+            log.info("job %s of kind %s waits until its memory is resumed", job.id, job.kind)
         except StoreClosed:
             raise
         except Exception as error:  # noqa: BLE001 — the edge of a job: any fault becomes a retry or a dead letter
@@ -116,7 +123,12 @@ class Runner:
 
     def _thought_out(self, thinking: Thinking, job: Job) -> Handler:
         now = self._clock()
-        if not self._store.write(lambda unit: unit.jobs.renew(job, now + thinking.lease)):
+
+        def renew(unit: Unit) -> bool:
+            _check_awake(unit, job)
+            return unit.jobs.renew(job, now + thinking.lease)
+
+        if not self._store.write(renew):
             raise LeaseLost(f"job {job.id} was taken over")
         return thinking.think(job, now)
 
@@ -128,14 +140,24 @@ class Runner:
         if isinstance(error, ModelUnavailable) and error.retry_after is not None:
             wait = max(wait, error.retry_after)
         retry_at = None if final or job.attempt >= self._policy.attempts else now + wait
-        self._store.write(lambda unit: unit.jobs.fail(job, said, now, retry_at))
+
+        def fail(unit: Unit) -> None:
+            if not unit.standings.get(job.scope).paused:
+                unit.jobs.fail(job, said, now, retry_at)
+
+        self._store.write(fail)
+
+
+def _check_awake(unit: Unit, job: Job) -> None:
+    if unit.standings.get(job.scope).paused:  # SPEC C5: nothing is written while paused.
+        raise Paused(f"job {job.id} waits")
 
 
 class Worker:
-    """A thread that runs due jobs while the memory is open."""
+    """A thread that runs due jobs while the memory is open, and tidies up when none is left."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self, runner: Runner, tidy: Callable[[], None]) -> None:
+        self._runner, self._tidy = runner, tidy
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="jiyi-worker", daemon=True)
@@ -161,6 +183,7 @@ class Worker:
             try:
                 while not self._stop.is_set() and self._runner.run_one():
                     pass
+                self._tidy()
             except StoreClosed:
                 return
             except JiyiError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -15,6 +16,7 @@ from jiyi.jobs import Clock
 from jiyi.pipelines.forgetting import Request
 from jiyi.pipelines.modelling.probing import probe
 from jiyi.pipelines.modelling.spending import Usage, read_usage
+from jiyi.pipelines.retention import survey
 from jiyi.pipelines.verifying import forgotten_check
 from jiyi.ports import Check, DeadJob, JobCounts, Store, StoreInfo
 from jiyi.scoped_memory import ScopedMemory
@@ -159,8 +161,16 @@ class MemoryLayer:
         yield from self._parts.redaction.keys.check()
         with self._store.read() as unit:
             yield forgotten_check(unit, self._parts.indexing.folding)
+            yield survey(unit, self._parts.settings.retention, self._clock())
         yield from self._parts.carried.check()
         yield self._check_distilling()
+        erased = self._store.erased()
+        yield Check(
+            "erased bytes",
+            not erased,
+            "some may still be in the files" if erased else "none left in the files",
+            "`jiyi work`",
+        )
 
     def _check_distilling(self) -> Check:
         identity = self._parts.redistiller.identity
@@ -181,7 +191,8 @@ class MemoryLayer:
             yield probe(self._store, self._parts.model, self._clock())
 
     def info(self) -> StoreInfo:
-        return self._store.info()
+        info = self._store.info()
+        return replace(info, details={**info.details, "retention": self._parts.settings.retention.detail})
 
     def backup(self, path: str) -> None:
         """Copy the database to a new file while it is in use. Raises: StoreError when the file exists."""

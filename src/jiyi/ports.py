@@ -24,6 +24,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.domain.standing import Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.forgotten import Forgotten
@@ -102,11 +103,12 @@ class Messages(Protocol):
     def sessions(self, scope: Scope, limit: int = 1000) -> list[SessionInfo]:
         """Sessions by their last instant, newest first."""
 
-    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
-        """Forgetting only: overwrite a message's text. No byte of the old text stays after a checkpoint.
+    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool, digest: bool = False) -> None:
+        """Forgetting and retention only: overwrite a message's text. No byte of the old text stays after a purge.
 
         The message counts as `altered` from now on. With `forgotten` it keeps its id and place as a tombstone,
-        without name and labels, and is given by no reading method but `get` and `by_id`.
+        without name and labels, and is given by no reading method but `get` and `by_id`. With `digest` the text is the
+        digest of a span of talk; name and labels go too. The two exclude each other.
         """
 
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
@@ -338,6 +340,19 @@ class Ledger(Protocol):
         nothing. No byte of what stood there stays after a checkpoint. Gateway only."""
 
 
+# ---------------------------------------------------------------------------------- standing
+
+
+class Standings(Protocol):
+    """What each user decided about their memory as a whole (SPEC C5). Only the gateway calls `set`."""
+
+    def get(self, scope: Scope) -> Standing:
+        """The scope's standing; `UNDECIDED` where nothing was ever decided."""
+
+    def set(self, scope: Scope, standing: Standing) -> None:
+        """Put this standing in the place of the one before."""
+
+
 # ---------------------------------------------------------------------------------- jobs
 
 
@@ -398,7 +413,8 @@ class Jobs(Protocol):
         """Queue a job; the payload is plain JSON and holds no memory text."""
 
     def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
-        """*Operator.* The next job of the lane that is due and whose scope has none of it running, leased to the caller.
+        """*Operator.* The next job of the lane that is due and whose scope has none of it running and is not
+        paused, leased to the caller.
 
         A job that was never tried is due, even if the clock was set back since it was queued.
 
@@ -463,7 +479,7 @@ class Schedule(Protocol):
         """Not due any more; nothing happens when it was not."""
 
     def take(self, now: datetime, limit: int) -> list[Due]:
-        """*Operator.* Take off what is due at `now`, the earliest first, at most `limit`."""
+        """*Operator.* Take off what is due at `now`, the earliest first, at most `limit`. Paused scopes wait."""
 
 
 # ---------------------------------------------------------------------------------- language models
@@ -532,6 +548,8 @@ class Unit(Protocol):
     def text(self) -> TextIndex: ...
     @property
     def ledger(self) -> Ledger: ...
+    @property
+    def standings(self) -> Standings: ...
     @property
     def jobs(self) -> Jobs: ...
     @property
@@ -614,6 +632,9 @@ class Store(Protocol):
         Args:
             terms_of: how a text is indexed; compared with what the index holds.
         """
+
+    def erased(self) -> bool:
+        """*Operator.* Whether anything was erased since the last purge, also by a process that was killed since."""
 
     def purge(self) -> None:
         """*Operator.* Make erased bytes unfindable: checkpoint the log, drop freed pages' content."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from jiyi.domain.confidence import confidence
 from jiyi.domain.feedback import Feedback, heeded
@@ -17,6 +17,7 @@ from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.profile import Profile, render_profile
 from jiyi.domain.questions import Question
 from jiyi.domain.scope import Scope, check_name
+from jiyi.domain.standing import Detail
 from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.engine import Engine
@@ -25,6 +26,7 @@ from jiyi.pipelines.archive import Summary, read_archive
 from jiyi.pipelines.arguments import (
     read_as_of,
     read_category,
+    read_detail,
     read_feedback,
     read_kinds,
     read_language,
@@ -37,12 +39,13 @@ from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.exporting import export_scope
 from jiyi.pipelines.forgetting import Request, read_request
-from jiyi.pipelines.gateway import ForgetReceipt, Receipt
+from jiyi.pipelines.gateway import ForgetReceipt, Left, Receipt
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.judging import Occasion
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
 from jiyi.pipelines.recall import NEAR, Filters, Recollection, Span
 from jiyi.pipelines.redistil import Redistilled
+from jiyi.pipelines.retention import Decision, Retention, choose, consent, pause, read_retention, resume
 from jiyi.pipelines.segments import close_segment
 from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.summarise import queue_session
@@ -79,6 +82,8 @@ class ScopedMemory:
     ) -> Observed:
         """Store turns of a conversation; durable on return. Distilling follows in a background job (SPEC C1).
 
+        While the memory is paused nothing is stored, and the answer says so: `.paused`.
+
         Args:
             messages: mappings with `role` (user, assistant, system, tool, other), `text` (or `content`, also as
                 parts), and optionally `at` (ISO 8601 with zone; now by default), `id`, `name`, `session`,
@@ -93,7 +98,7 @@ class ScopedMemory:
         checked = check_messages(messages, session=session, now=now.astimezone(self._zone), limits=settings.limits)
         observed = observe(
             self._store, self._scope, checked, now, self._parts.redaction, self._parts.indexing.folding,
-            settings.summaries, self._engine.kinds,
+            settings.summaries, settings.retention, self._engine.kinds,
         )  # fmt: skip
         if observed.new:
             self._engine.wake()
@@ -109,6 +114,8 @@ class ScopedMemory:
         source: Source | str = Source.DECLARED,
     ) -> Receipt:
         """Remember a statement, as declared by the user, at once.
+
+        While the memory is paused nothing is remembered, and the receipt says so: `.paused`.
 
         Args:
             text: one statement, up to 500 characters.
@@ -140,6 +147,8 @@ class ScopedMemory:
         occasion = Occasion(Verb.REMEMBER, self._actor, now, "asked to remember")
 
         def work(unit: Unit) -> Receipt:
+            if unit.standings.get(self._scope).paused:
+                return self._parts.gateway.nothing_while_paused(Verb.REMEMBER, self._actor, now)
             plan = self._parts.judging.all(unit, self._scope, observations, occasion)
             plan = replace(plan, judgements=(*plan.judgements, *declared.refusals))
             return self._parts.gateway.apply(unit, self._scope, plan)
@@ -202,7 +211,9 @@ class ScopedMemory:
             found = recall_as_of(
                 self._parts.recall, unit, self._scope, query, now, then, limit=limit, filters=filters
             )  # fmt: skip
-        if then.present:  # A look into the past is no sign of what is needed now.
+            # A look into the past is no sign of what is needed now.
+            counts = then.present and self._awake(unit)
+        if counts:
             self._engine.reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
         return found
 
@@ -233,7 +244,9 @@ class ScopedMemory:
                 unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
                 count_tokens=count_tokens,
             )  # fmt: skip
-        self._engine.reads.note(self._scope, block.read, now)
+            counts = self._awake(unit)
+        if counts:
+            self._engine.reads.note(self._scope, block.read, now)
         return block
 
     def history(
@@ -343,6 +356,8 @@ class ScopedMemory:
         occasion = Occasion(Verb.PROFILE, self._actor, now, f"the user edited {where.name}")
 
         def work(unit: Unit) -> ReadProfile:
+            if not dry_run:
+                gateway.check_awake(unit, self._scope, Verb.PROFILE)
             found = read_edits(unit, self._scope, where, file, now)
             plan = self._parts.reading_back.plan(
                 unit, self._scope, where, found, self._declared, occasion, self._zone,
@@ -411,12 +426,13 @@ class ScopedMemory:
 
         Raises:
             NotFound: no such memory. PlanRefused: it is no longer believed. InputError: empty text.
-            InstructsAgent: the text tries to instruct the agent (SPEC C12).
+            InstructsAgent: the text tries to instruct the agent (SPEC C12). MemoryPaused: the memory is paused.
         """
         text = self._statement(text)
         now = self._clock()
 
         def work(unit: Unit) -> Receipt:
+            self._parts.gateway.check_awake(unit, self._scope, Verb.CORRECT)
             wrong = self._memory(unit, memory)
             if wrong.status is not Status.LIVE:
                 raise PlanRefused(f"{wrong.id} is no longer believed: correct the memory that replaced it")
@@ -451,6 +467,7 @@ class ScopedMemory:
         occasion = Occasion(Verb.ANSWER, self._actor, now, f"{question} answered by the user")
 
         def work(unit: Unit) -> Receipt:
+            self._parts.gateway.check_awake(unit, self._scope, Verb.ANSWER)
             plan = self._parts.answering.plan(unit, self._scope, question, text, occasion, self._zone)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
@@ -469,6 +486,7 @@ class ScopedMemory:
         said, now = read_feedback(verdict), self._clock()
 
         def work(unit: Unit) -> Receipt:
+            self._parts.gateway.check_awake(unit, self._scope, Verb.FEEDBACK)
             found = self._memory(unit, memory)
             if found.status not in (Status.LIVE, Status.HELD):
                 raise PlanRefused(f"{found.id} is no longer believed, so there is nothing to say of it")
@@ -532,6 +550,7 @@ class ScopedMemory:
 
         Raises:
             NotFound: no such plan. PlanRefused: it forgot something, or later plans changed the same memories.
+            MemoryPaused: the memory is paused.
         """
         seq, now = parse_id(plan, "p"), self._clock()
         return self._store.write(lambda unit: self._parts.gateway.undo(unit, self._scope, seq, self._actor, now))
@@ -567,11 +586,27 @@ class ScopedMemory:
             The summary of the session; None when it held nothing worth telling, or was never there.
         """
         name, now = self._stored_name(check_name("session", session)), self._clock()
-        self._store.write(lambda unit: queue_session(unit, self._scope, name, now))
+
+        def queue(unit: Unit) -> None:
+            if self._awake(unit):
+                queue_session(unit, self._scope, name, now)
+
+        self._store.write(queue)
         self._engine.work()
         if self._parts.model is not None:
             policy = self._parts.settings.model
-            self._store.write(lambda unit: close_segment(unit, self._scope, name, now, policy))
+
+            def close(unit: Unit) -> None:
+                if self._awake(unit):
+                    close_segment(unit, self._scope, name, now, policy)
+
+            self._store.write(close)
+
+            def close(unit: Unit) -> None:
+                if self._awake(unit):
+                    close_segment(unit, self._scope, session, now, policy)
+
+            self._store.write(close)
             self._engine.work(slow=True)
         return next((s for s in self.summaries(session) if s.block == WHOLE), None)
 
@@ -585,6 +620,63 @@ class ScopedMemory:
         if any(move.to is None for move in upkept.moves) and not dry_run:
             self._store.purge()
         return upkept
+
+    # ---------------------------------------------------------------- how much is kept
+
+    @overload
+    def retention(self) -> Retention: ...
+    @overload
+    def retention(self, detail: Detail | str, *, past: bool = False, dry_run: bool = False) -> Receipt: ...
+    def retention(
+        self, detail: Detail | str | None = None, *, past: bool = False, dry_run: bool = False
+    ) -> Retention | Receipt:
+        """How much of talk is kept, whether it is paused, what was consented to; with `detail` the dial is set (SPEC C5).
+
+        Args:
+            detail: "minimal", "balanced" or "everything", for what is said from now on.
+            past: with "minimal", treat what is stored already as if it had been said under it. What that takes away is
+                gone for good; `dry_run` shows it first.
+            dry_run: only say what would change.
+
+        Raises:
+            InputError: no such detail, or `past` with another than minimal.
+        """
+        if detail is not None:
+            decision = choose(read_detail(detail))
+            if past:
+                return self._trim_the_past(decision, read_detail(detail), dry_run=dry_run)
+            return self._decide(decision, dry_run=dry_run)
+        if past:
+            raise InputError('past=True goes with detail="minimal"')
+        with self._store.read() as unit:
+            return read_retention(unit, self._scope, self._parts.settings.retention, self._clock())
+
+    def pause(self, *, dry_run: bool = False) -> Receipt:
+        """Write nothing at all until `resume`: no message, no memory, no count of reads. Recall goes on.
+
+        What was said before is distilled first. Jobs that could not be done by then wait until the memory is resumed.
+        """
+        if not dry_run:
+            self._engine.work()
+        return self._decide(pause(), dry_run=dry_run)
+
+    def resume(self, *, dry_run: bool = False) -> Receipt:
+        """Go on after `pause`. What was said meanwhile was not stored and is not known."""
+        receipt = self._decide(resume(), dry_run=dry_run)
+        self._engine.wake()
+        return receipt
+
+    def consent(self, *, given: bool, notice: str = "", dry_run: bool = False) -> Receipt:
+        """Record the user's answer to a data-use notice, with its time. It records and does no more: see `pause`.
+
+        Args:
+            given: whether the user agrees.
+            notice: the version of the notice that was shown, or its text, up to 500 characters.
+
+        Raises:
+            InputError: consent without a notice. TooLarge: a longer one.
+        """
+        return self._decide(consent(given=given, notice=notice, redaction=self._parts.redaction), dry_run=dry_run)
 
     # ---------------------------------------------------------------- out of here and back
 
@@ -628,8 +720,38 @@ class ScopedMemory:
     # ---------------------------------------------------------------- small parts
 
     def _begin_redistilling(self, unit: Unit, now: datetime) -> int:
+        self._parts.gateway.check_awake(unit, self._scope, Verb.REDISTIL)
         self._parts.redistiller.begin(unit, self._scope, now)
         return unit.ledger.last_seq(self._scope)
+
+    def _decide(self, decision: Decision, *, dry_run: bool) -> Receipt:
+        now, gateway = self._clock(), self._parts.gateway
+        if dry_run:
+            with self._store.read() as unit:
+                return gateway.preview(decision.plan(unit, self._scope, self._actor, now))
+        return self._store.write(
+            lambda unit: gateway.apply(unit, self._scope, decision.plan(unit, self._scope, self._actor, now))
+        )
+
+    def _trim_the_past(self, decision: Decision, detail: Detail, *, dry_run: bool) -> Receipt:
+        if detail is not Detail.MINIMAL:
+            raise InputError(f"past goes with minimal: what was not kept cannot be brought back by {detail}")
+        now, parts = self._clock(), self._parts
+
+        def planned(unit: Unit) -> tuple[Plan, list[Left]]:
+            turn = decision.plan(unit, self._scope, self._actor, now).standing
+            return parts.retaining.past(unit, self._scope, turn, self._actor, now)
+
+        if dry_run:
+            with self._store.read() as unit:
+                return parts.gateway.preview(planned(unit)[0])
+        self._engine.work()
+        receipt = self._store.write(lambda unit: parts.gateway.trim(unit, self._scope, *planned(unit)))
+        self._store.purge()
+        return receipt
+
+    def _awake(self, unit: Unit) -> bool:
+        return not unit.standings.get(self._scope).paused  # SPEC C5
 
     def _memory(self, unit: Unit, memory: str) -> Memory:
         found = unit.memories.get(self._scope, [parse_id(memory, "m")])

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import Enum
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -24,6 +25,7 @@ from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
 from jiyi.domain.settling import ArbitrationPolicy
+from jiyi.domain.standing import RetentionPolicy
 from jiyi.domain.summary import SummaryPolicy
 from jiyi.domain.tiers import TierPolicy
 from jiyi.errors import SettingsError
@@ -195,6 +197,7 @@ class Settings:
     access: AccessPolicy = field(default_factory=AccessPolicy)
     redaction: RedactionPolicy = field(default_factory=RedactionPolicy)
     guard: GuardPolicy = field(default_factory=GuardPolicy)
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy)
 
     def __post_init__(self) -> None:
         zone(self.timezone)
@@ -315,6 +318,8 @@ def _convert(default: Any, value: Any, where: str, kind: str) -> Any:
             return tuple(type(default[0])(v.strip()) for v in (value.split(",") if isinstance(value, str) else value))
         if isinstance(default, int | float):
             return type(default)(value)
+        if isinstance(default, Enum):
+            return _one_of(type(default), value)
     except (TypeError, ValueError, OverflowError) as error:
         raise SettingsError(f"{where} = {value!r}: {error}") from error
     if isinstance(default, Mapping) or dataclasses.is_dataclass(default) or not isinstance(value, str | None):
@@ -327,6 +332,13 @@ def _entries(default: Mapping[Any, Any], values: Mapping[str, Any], where: str) 
     if unknown := set(values) - set(keys):
         raise SettingsError(f"{where}: unknown {', '.join(sorted(unknown))}; known are {', '.join(sorted(keys))}")
     return {keys[name]: _build(default[keys[name]], value, f"{where}.{name}") for name, value in values.items()}
+
+
+def _one_of(kind: type[Enum], value: Any) -> Enum:
+    members = {member.value: member for member in kind}
+    if value not in members:
+        raise ValueError(f"use one of {', '.join(map(str, members))}")
+    return members[value]
 
 
 def _boolean(value: Any) -> bool:

@@ -29,6 +29,7 @@ PROMISED = frozenset(
         "a4-private-numbers",
         "a4-competitor-plan",
         "a4-devices",
+        "a4-minimal",
     }
 )
 

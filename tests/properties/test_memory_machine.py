@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from jiyi.assembly import assemble, open_memory
-from jiyi.domain.plans import replay
+from jiyi.domain.plans import replay, replay_standing
 from jiyi.errors import NotFound, PlanRefused
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
@@ -118,6 +118,23 @@ class MemoryMachine(RuleBasedStateMachine):
     def undo(self, user: str, number: int) -> None:
         self._same(user, lambda memory: memory.undo(f"p{number}"))
 
+    @rule(user=st.sampled_from(USERS), detail=st.sampled_from(["minimal", "balanced", "everything"]))
+    def turn_the_dial(self, user: str, detail: str) -> None:
+        self._same(user, lambda memory: memory.retention(detail))
+
+    @rule(user=st.sampled_from(USERS))
+    def trim_the_past(self, user: str) -> None:
+        self._same(user, lambda memory: memory.retention("minimal", past=True))
+
+    @rule(user=st.sampled_from(USERS), stop=st.booleans())
+    def pause_or_resume(self, user: str, stop: bool) -> None:
+        self.clock.advance(minutes=1)
+        self._same(user, lambda memory: memory.pause() if stop else memory.resume())
+
+    @rule(user=st.sampled_from(USERS), given_=st.booleans())
+    def consent(self, user: str, given_: bool) -> None:
+        self._same(user, lambda memory: memory.consent(given=given_, notice="第 2 版"))
+
     @rule(days=st.integers(1, 90))
     def wait(self, days: int) -> None:
         self.clock.advance(days=days)
@@ -139,6 +156,10 @@ class MemoryMachine(RuleBasedStateMachine):
             assert backend.memories(status=None) == oracle.memories(status=None)
             assert backend.ledger() == oracle.ledger()
             assert backend.profile() == oracle.profile()
+            assert backend.retention() == oracle.retention()
+            standing = replay_standing(backend.ledger())
+            assert backend.retention().paused_at == standing.paused_at
+            assert backend.retention().consent == standing.consent
             replayed = replay(backend.ledger())
             assert replayed == {m.seq: m for m in backend.memories(status=None)}
 

@@ -29,6 +29,7 @@ from jiyi.domain.memory import (
     Triple,
 )
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
+from jiyi.domain.standing import Consent, Detail, Standing, StandingChange
 from jiyi.domain.summary import Point, PointKind, SessionSummary
 from jiyi.errors import InputError, InstantWithoutZone
 
@@ -217,8 +218,38 @@ def judgement_from_fields(fields: Fields) -> Judgement:
     )
 
 
+def standing_fields(standing: Standing) -> dict[str, Any]:
+    consent = standing.consent
+    return {
+        "detail": None if standing.detail is None else standing.detail.value,
+        "detail_at": optional_micros(standing.detail_at),
+        "paused_at": optional_micros(standing.paused_at),
+        "consent": None if consent is None else [consent.given, consent.notice, micros(consent.at)],
+    }
+
+
+def standing_from_fields(fields: Fields) -> Standing:
+    detail, consent = fields["detail"], None
+    if fields["consent"] is not None:
+        given, notice, at = fields["consent"]
+        consent = Consent(given, notice, instant(at))
+    return Standing(
+        None if detail is None else Detail(detail),
+        optional_instant(fields["detail_at"]),
+        optional_instant(fields["paused_at"]),
+        consent,
+    )
+
+
+def _turn_from_fields(pictures: Any) -> StandingChange | None:
+    if pictures is None:
+        return None
+    before, after = map(standing_from_fields, pictures)
+    return StandingChange(before, after)
+
+
 def entry_fields(entry: LedgerEntry) -> dict[str, Any]:
-    plan = entry.plan
+    plan, turn = entry.plan, entry.plan.standing
     return {
         "seq": entry.seq,
         "verb": plan.verb.value,
@@ -232,6 +263,7 @@ def entry_fields(entry: LedgerEntry) -> dict[str, Any]:
         "changes": [
             [None if memory is None else memory_fields(memory) for memory in (c.before, c.after)] for c in plan.changes
         ],
+        "standing": None if turn is None else [standing_fields(turn.before), standing_fields(turn.after)],
     }
 
 
@@ -248,6 +280,7 @@ def entry_from_fields(fields: Fields) -> LedgerEntry:
         tuple(Change(before, after) for before, after in pictures),
         tuple(judgement_from_fields(j) for j in fields["judgements"]),
         fields["undoes"],
+        _turn_from_fields(fields["standing"]),
     )
     return LedgerEntry(fields["seq"], plan, fields["forgotten"])
 
@@ -265,6 +298,7 @@ def message_fields(message: Message) -> dict[str, Any]:
         "labels": dict(sorted(message.labels.items())),
         "forgotten": message.forgotten,
         "altered": message.altered,
+        "digest": message.digest,
     }
 
 
@@ -281,6 +315,7 @@ def message_from_fields(fields: Fields) -> Message:
         labels=fields["labels"] or NO_LABELS,
         forgotten=fields["forgotten"],
         altered=fields["altered"],
+        digest=fields["digest"],
     )
 
 

@@ -98,9 +98,10 @@ class IncomingMessage:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A stored turn: immutable evidence. Only forgetting may change its text.
+    """A stored turn: immutable evidence. Only forgetting and retention may change its text.
 
-    `altered` says that a forgotten span was blotted out of it, `forgotten` that nothing is left. `seq` counts from 1 inside the scope and shows as `h17`; `id` is the caller's own.
+    `altered` says that a forgotten span was blotted out of it, `forgotten` that nothing is left. `digest`: the text is no
+    longer what was said, but the words that a span of talk was about (SPEC C5). `seq` counts from 1 inside the scope and shows as `h17`; `id` is the caller's own.
     """
 
     seq: int
@@ -113,6 +114,7 @@ class Message:
     labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
     forgotten: bool = False
     altered: bool = False
+    digest: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from jiyi.domain.belief import Judgement
 from jiyi.domain.memory import Memory, Status, memory_id
+from jiyi.domain.standing import UNDECIDED, Standing, StandingChange
 from jiyi.errors import InputError, PlanRefused
 
 
@@ -60,6 +61,11 @@ class Verb(StrEnum):
     UNDO = "undo"
     UPKEEP = "upkeep"
     MERGE = "merge"
+    RETENTION = "retention"
+    PAUSE = "pause"
+    RESUME = "resume"
+    CONSENT = "consent"
+    TRIM = "trim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,12 @@ class Plan:
     changes: tuple[Change, ...]
     judgements: tuple[Judgement, ...] = ()
     undoes: int | None = None
+    standing: StandingChange | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Neither a memory nor the standing would change."""
+        return not self.changes and self.standing is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +128,11 @@ class Impact:
 
 # What the user does to their own memory, and the rules of retention, are exempt from the limit, not from the plan (SPEC
 # W1). A merge ends no belief: what it takes away stands in the memory that stays (SPEC F4).
-EXEMPT = frozenset({Verb.FORGET, Verb.UNDO, Verb.PROFILE, Verb.UPKEEP, Verb.MERGE})
+EXEMPT = frozenset({Verb.FORGET, Verb.UNDO, Verb.PROFILE, Verb.UPKEEP, Verb.MERGE, Verb.TRIM})
+# What these took away is nowhere any more.
+FINAL = frozenset({Verb.FORGET, Verb.TRIM})
+# SPEC C5: nothing is written while paused, but for what the user does to the memory as a whole, and forgetting.
+WHILE_PAUSED = frozenset({Verb.FORGET, Verb.TRIM, Verb.RETENTION, Verb.PAUSE, Verb.RESUME, Verb.CONSENT})
 
 
 def impact(plan: Plan, policy: GatewayPolicy) -> Impact:
@@ -144,28 +160,36 @@ def check_limit(plan: Plan, policy: GatewayPolicy) -> None:
         )
 
 
-def undo(entry: LedgerEntry, current: Mapping[int, Memory], actor: Actor, at: datetime) -> Plan:
+def undo(
+    entry: LedgerEntry, current: Mapping[int, Memory], actor: Actor, at: datetime, standing: Standing = UNDECIDED
+) -> Plan:
     """The plan that takes `entry` back to the exact prior state.
 
     Args:
         current: what is stored now for the memories that the entry touched.
+        standing: the scope's standing now.
 
     Raises:
         PlanRefused: it was a forgetting, was erased by one, or a later plan has since changed one of its memories.
     """
-    if entry.forgotten or entry.plan.verb is Verb.FORGET:
+    turn = entry.plan.standing
+    if entry.forgotten or entry.plan.verb in FINAL:
         raise PlanRefused(f"plan p{entry.seq} cannot be undone: what it held was forgotten for good")
-    if not entry.plan.changes:
+    if entry.plan.empty:
         raise PlanRefused(f"plan p{entry.seq} changed nothing, so there is nothing to undo")
     moved = [memory_id(c.seq) for c in entry.plan.changes if current.get(c.seq) != c.after]
-    if moved and all(current.get(c.seq) == c.before for c in entry.plan.changes):
+    if turn is not None and standing != turn.after:
+        moved.append("what is kept (retention, pause or consent)")
+    back = turn is None or standing == turn.before
+    if moved and back and all(current.get(c.seq) == c.before for c in entry.plan.changes):
         raise PlanRefused(f"plan p{entry.seq} is undone already: things are as they were before it")
     if moved:
         raise PlanRefused(
             f"plan p{entry.seq} cannot be undone now: {', '.join(moved)} changed since. Undo the later plans first"
         )
     changes = tuple(c.reversed() for c in reversed(entry.plan.changes))
-    return Plan(Verb.UNDO, actor, at, f"undo of p{entry.seq}", changes, undoes=entry.seq)
+    taken_back = None if turn is None else turn.reversed()
+    return Plan(Verb.UNDO, actor, at, f"undo of p{entry.seq}", changes, undoes=entry.seq, standing=taken_back)
 
 
 def replay(entries: Sequence[LedgerEntry]) -> dict[int, Memory]:
@@ -178,3 +202,9 @@ def replay(entries: Sequence[LedgerEntry]) -> dict[int, Memory]:
             else:
                 memories[change.seq] = change.after
     return memories
+
+
+def replay_standing(entries: Sequence[LedgerEntry]) -> Standing:
+    """The standing that the ledger adds up to."""
+    turns = [entry.plan.standing for entry in entries if entry.plan.standing is not None]
+    return turns[-1].after if turns else UNDECIDED

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from jiyi.domain.memory import Category, Role, Tier
+from jiyi.domain.standing import Detail
 from jiyi.errors import InputError
 from jiyi.pipelines.observe import instant
 from jiyi.pipelines.recall import ALL_KINDS
@@ -205,6 +206,14 @@ EXPECTATIONS: Mapping[str, _Shape] = {
 }  # fmt: skip
 _SHAPES: Mapping[str, _Shape] = {**ACTIONS, **EXPECTATIONS}
 _FORGET = {"memory": _text, "topic": _text, "session": _text, "since": _instant, "until": _instant, "everything": _true}
+_RETENTION = {
+    "detail": _one_of(tuple(Detail)),
+    "past": _true,
+    "paused": _is(bool, "true or false"),
+    "consent": _is(bool, "true or false"),
+}
+_TABLES: Mapping[str, Mapping[str, Checker]] = {"forget": _FORGET, "retention": _RETENTION}
+"""Verbs whose value is a table, with what it may hold."""
 _CASE_FIELDS = frozenset({"id", "rows", "policy", "steps"})
 
 
@@ -278,17 +287,18 @@ def _step(table: Any, number: int, where: str) -> Step:
         raise InputError(f"{where}: {verb} needs {', '.join(missing)}")
     if shape.checks and not args.keys() & shape.checks.keys():
         raise InputError(f"{where}: {verb} checks nothing: give some of {', '.join(shape.checks)}")
-    if verb == "forget":
-        _check_forget(table[verb], where)
+    if verb in _TABLES:
+        _check_table(verb, table[verb], where)
     return Step(number, verb, table[verb], args)
 
 
-def _check_forget(table: Mapping[str, Any], where: str) -> None:
-    _known(table, _FORGET.keys(), where, "forget")
+def _check_table(verb: str, table: Mapping[str, Any], where: str) -> None:
+    fields = _TABLES[verb]
+    _known(table, fields.keys(), where, verb)
     if not table:
-        raise InputError(f"{where}: forget needs one of {', '.join(_FORGET)}")
+        raise InputError(f"{where}: {verb} needs one of {', '.join(fields)}")
     for name, value in table.items():
-        if wrong := _FORGET[name](value):
+        if wrong := fields[name](value):
             raise InputError(f"{where}: {name} {wrong}, not {value!r}")
 
 

@@ -166,16 +166,6 @@ def _needles(wanted: str, match: Matcher) -> set[bytes]:
     return {text.encode(code) for text in (*written, *match.choices(wanted)) for code in ("utf-8", "utf-16-le")}
 
 
-def row_to_come(step: Step) -> str:
-    """The SPEC row that a step needs and that is not built yet; empty when it can run."""
-    if step.verb in _VERBS_TO_COME:
-        return _VERBS_TO_COME[step.verb]
-    return ""
-
-
-_VERBS_TO_COME: Mapping[str, str] = {"retention": "C5"}
-
-
 def shown(texts: Sequence[str]) -> str:
     """Texts for a report, the first few and not too long."""
     if not texts:

@@ -3,7 +3,9 @@
     manifest.json    format, version, counts, the last number of each kind, the SHA-256 of every other part
     messages.jsonl   every message, tombstones included        memories.jsonl   every memory, of any status
     ledger.jsonl     every plan with its pictures              heat.jsonl       how much memories are read
-    summaries.jsonl  every summary, with its messages          profile.md       what is believed, to read; not imported
+    summaries.jsonl  every summary, with its messages
+    standing.jsonl   what the user decided about it all: one line with detail, pause and consent
+    profile.md       what is believed, to read; importing leaves it out
 
 Whose memory it is the file does not say. The parts of the same memory are the same to the byte.
 """
@@ -35,6 +37,7 @@ from jiyi.domain.encoding import (
     heat_from_fields,
     memory_from_fields,
     message_from_fields,
+    standing_from_fields,
     summary_from_fields,
     to_json,
 )
@@ -42,6 +45,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.plans import LedgerEntry
 from jiyi.domain.scope import check_name
+from jiyi.domain.standing import Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.errors import InputError, TooLarge, UnreadableFile
 
@@ -49,15 +53,16 @@ T = TypeVar("T")
 
 FORMAT, VERSION = "jiyi", 1
 MANIFEST = "manifest.json"
-MESSAGES, MEMORIES, LEDGER, HEAT, SUMMARIES, PROFILE = (
+MESSAGES, MEMORIES, LEDGER, HEAT, SUMMARIES, STANDING, PROFILE = (
     "messages.jsonl",
     "memories.jsonl",
     "ledger.jsonl",
     "heat.jsonl",
     "summaries.jsonl",
+    "standing.jsonl",
     "profile.md",
 )
-PARTS = (MESSAGES, MEMORIES, LEDGER, HEAT, SUMMARIES, PROFILE)
+PARTS = (MESSAGES, MEMORIES, LEDGER, HEAT, SUMMARIES, STANDING, PROFILE)
 MAX_MANIFEST = 1 << 20
 
 # What reading back a value raises when it is not as it was written.
@@ -186,6 +191,9 @@ class Archive:
     def summaries(self) -> Iterator[SessionSummary]:
         return self._records(SUMMARIES, lambda fields: _summary(summary_from_fields(fields)))
 
+    def standing(self) -> Standing:
+        return next(self._records(STANDING, lambda fields: _standing(standing_from_fields(fields))))
+
     def _records(self, part: str, read: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
         for number, line in enumerate(io.BytesIO(self.parts[part]), 1):
             try:
@@ -277,6 +285,9 @@ def _check(archive: Archive, manifest: _Manifest) -> None:
     for name, data in archive.parts.items():
         if hashlib.sha256(data).hexdigest() != manifest.sha256.get(name):
             raise UnreadableFile(f"{archive.path}/{name}", "it is not as it was exported (its SHA-256 differs)")
+    if archive.parts[STANDING].count(b"\n") != 1:
+        raise UnreadableFile(f"{archive.path}/{STANDING}", "it must have one line")
+    archive.standing()
     numbers, summary = archive.numbers, archive.summary
     for name, found, count, last, dense in (
         (MESSAGES, [m.seq for m in archive.messages()], summary.messages, numbers.message, False),
@@ -343,6 +354,11 @@ def _heat(memory: int, heat: Heat) -> tuple[int, Heat]:
     if isinstance(memory, bool) or not isinstance(memory, int) or not 0 <= heat.visits < math.inf:
         raise ValueError(f"heat of {memory}: {heat.visits}")
     return memory, heat
+
+
+def _standing(standing: Standing) -> Standing:
+    _check_types(standing)
+    return standing
 
 
 def _check_types(value: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from jiyi.domain.bitemporal import AsOf
 from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Language, Source, Status, Tier
+from jiyi.domain.standing import Detail
 from jiyi.errors import InputError
 from jiyi.pipelines.observe import instant
 from jiyi.pipelines.recall import ALL_KINDS, KINDS
@@ -62,3 +63,7 @@ def read_tiers(values: Collection[Tier | str]) -> frozenset[Tier]:
 
 def read_language(value: Language | str) -> Language:
     return _member(Language, value, "language")
+
+
+def read_detail(value: Detail | str) -> Detail:
+    return _member(Detail, value, "detail")

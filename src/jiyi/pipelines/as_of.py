@@ -41,6 +41,7 @@ from jiyi.ports import (
     Schedule,
     Segments,
     SessionInfo,
+    Standings,
     Summaries,
     TextIndex,
     Unit,
@@ -104,7 +105,7 @@ def versions_as_of(
 
 
 class UnitThen(Unit):
-    """One scope as it was, for reading. Ledger, jobs, schedule and tombstones are those of today."""
+    """One scope as it was, for reading. Ledger, standing, jobs, schedule and tombstones are those of today."""
 
     def __init__(self, unit: Unit, scope: Scope, as_of: AsOf, indexing: Indexing) -> None:
         self._unit = unit
@@ -136,6 +137,10 @@ class UnitThen(Unit):
     @property
     def ledger(self) -> Ledger:
         return self._unit.ledger
+
+    @property
+    def standings(self) -> Standings:
+        return self._unit.standings
 
     @property
     def jobs(self) -> Jobs:
@@ -315,7 +320,7 @@ class MessagesThen(Messages):
     def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
         _refuse()
 
-    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
+    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool, digest: bool = False) -> None:
         _refuse()
 
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:

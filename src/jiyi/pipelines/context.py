@@ -43,7 +43,7 @@ WORDS = {
         "nothing else": "除此之外没有与这个问题相关的记忆：不要猜，直接问用户更好。",
         "provisional": "仅本次会话采用，已记录您的最新说明，我们将持续验证",
         "unsure": "待确认", "conflict": "与{other}不一致，待确认", "until": "至{date}",
-        "user": "用户", "assistant": "助手", "tool": "工具", "system": "系统", "other": "他人", "summary": "会话摘要",
+        "user": "用户", "assistant": "助手", "tool": "工具", "system": "系统", "other": "他人", "summary": "会话摘要", "digest": "摘要",
         "semantic": "长尾", "low activity": "低活跃",
         "inferred": "推断", "verified": "已核实", "imported": "导入", "colon": "：",
     },
@@ -56,7 +56,7 @@ WORDS = {
         "provisional": "for this session only: noted as your latest word, to be verified",
         "unsure": "to be confirmed", "conflict": "disagrees with {other}, to be confirmed", "until": "until {date}",
         "user": "user", "assistant": "assistant", "tool": "tool", "system": "system", "other": "someone else",
-        "summary": "session summary", "semantic": "long tail", "low activity": "low activity",
+        "summary": "session summary", "digest": "digest", "semantic": "long tail", "low activity": "low activity",
         "inferred": "inferred", "verified": "verified", "imported": "imported", "colon": ": ",
     },
 }  # fmt: skip
@@ -247,7 +247,8 @@ class Context:
         return self._said(item.at, who, item.text, zone, words, item.id)
 
     def _turn(self, message: Message, zone: tzinfo, words: dict[str, str]) -> str:
-        who = message.name or words.get(message.role.value, message.role.value)
+        role = "digest" if message.digest else message.role.value
+        who = message.name or words.get(role, role)
         return self._said(message.at, who, message.text, zone, words, f"h{message.seq}")
 
     def _said(self, at: datetime, who: str, text: str, zone: tzinfo, words: dict[str, str], handle: str) -> str:

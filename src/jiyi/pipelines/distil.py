@@ -21,7 +21,7 @@ from jiyi.pipelines.distilling.clauses import View, fold_character, view_of
 from jiyi.pipelines.distilling.fitting import Found
 from jiyi.pipelines.distilling.grammar import Constructions
 from jiyi.pipelines.distilling.normalising import AMOUNT, Normalising, label_of
-from jiyi.pipelines.distilling.reading import Reader
+from jiyi.pipelines.distilling.reading import Plain, Reader
 from jiyi.text.cleaning import Cleaned
 from jiyi.text.numbers import plain
 from jiyi.text.times import Times
@@ -79,7 +79,7 @@ class Distiller:
         the day before the message's own day there (SPEC C8). `cleaned` is what is left to read of the text (SPEC C2), all
         of it by default.
         """
-        if message.role is not Role.USER or message.forgotten or len(message.text) > MAX_TALK:
+        if message.role is not Role.USER or message.forgotten or message.digest or len(message.text) > MAX_TALK:
             return []
         cleaned = cleaned or Cleaned(message.text, ((0, len(message.text)),))
         at = _local(message.at, zone)
@@ -93,6 +93,25 @@ class Distiller:
                 for f in found
             ]
         )
+
+    def plain(self, message: Message, *, zone: tzinfo, cleaned: Cleaned | None = None) -> list[Plain]:
+        """The sentences of a message that plainly state something, whether or not the constructions read them; each stands
+        where it stands in the message, and says what is left to read of it."""
+        if message.role is not Role.USER or message.forgotten or message.digest or len(message.text) > MAX_TALK:
+            return []
+        cleaned = cleaned or Cleaned(message.text, ((0, len(message.text)),))
+        found = self._reader.plain(self._view(cleaned.text, _local(message.at, zone)))
+        places = [cleaned.original(p.start, p.end) for p in found]
+        return [replace(p, start=start, end=end) for p, (start, end) in zip(found, places, strict=True)]
+
+    def whole(
+        self, message: Message, plain: Plain, *, zone: tzinfo, category: Category, importance: int
+    ) -> Observation:
+        """A plain sentence as it stands, with its dates."""
+        found = Found(plain.said, self.fold(plain.said).strip(), plain.start, plain.end, plain.language)
+        at = _local(message.at, zone)
+        told = self._rests_on(message, plain.start, plain.end)
+        return replace(self._observation(found, plain.said, at, told, category, importance), at=message.at)
 
     def declare(
         self,
@@ -145,7 +164,9 @@ class Distiller:
         return view_of(text, at, self.times, self._character)
 
     def _evidence(self, found: Found, message: Message, cleaned: Cleaned) -> tuple[Evidence, ...]:
-        start, end = cleaned.original(found.start, found.end)
+        return self._rests_on(message, *cleaned.original(found.start, found.end))
+
+    def _rests_on(self, message: Message, start: int, end: int) -> tuple[Evidence, ...]:
         return (Evidence(message.seq, start, end, message.at, message.session, own=self._own(message)),)
 
     def _own(self, message: Message) -> bool:

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 
-from jiyi.domain.encoding import entry_fields, heat_fields, memory_fields, message_fields, summary_fields
+from jiyi.domain.encoding import (
+    entry_fields,
+    heat_fields,
+    memory_fields,
+    message_fields,
+    standing_fields,
+    summary_fields,
+)
 from jiyi.domain.memory import Category, Memory
 from jiyi.domain.scope import Scope
 from jiyi.pipelines import archive
@@ -50,6 +57,7 @@ def export_scope(
         archive.LEDGER: _ledger(unit, scope, numbers.plan),
         archive.HEAT: (line(heat_fields(seq, heat)) for seq, heat in sorted(heats.items())),
         archive.SUMMARIES: (line(summary_fields(s)) for s in unit.summaries.listing(scope)),
+        archive.STANDING: [line(standing_fields(unit.standings.get(scope)))],
         archive.PROFILE: describe(unit.memories.listing(scope), zone),
     }
     return write_archive(path, parts, numbers, now, unfinished, limit)

@@ -1,6 +1,6 @@
 """The one door: every change of memory passes here as a plan (SPEC W1, W2, W4).
 
-No other module calls `memories.write`, `ledger.append`, `ledger.erase` or what restores an export; a test reads the source to make sure.
+No other module calls `memories.write`, `ledger.append`, `ledger.erase`, `standings.set` or what restores an export; a test reads the source to make sure.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from itertools import islice
 from typing import TypeVar
 
 from jiyi.domain.belief import Observation, ended
-from jiyi.domain.forgetting import Copy, Erased, ForgettingReceipt, Reach, Remains
-from jiyi.domain.memory import Memory, Status, memory_id, plan_id
+from jiyi.domain.forgetting import Blotted, Copy, Erased, ForgettingReceipt, Reach, Remains
+from jiyi.domain.memory import NO_LABELS, Memory, Message, Status, memory_id, plan_id
 from jiyi.domain.plans import (
+    WHILE_PAUSED,
     Actor,
     Change,
     GatewayPolicy,
@@ -26,7 +27,8 @@ from jiyi.domain.plans import (
     undo,
 )
 from jiyi.domain.scope import Scope
-from jiyi.errors import NotFound, PlanRefused
+from jiyi.domain.standing import Standing
+from jiyi.errors import MemoryPaused, NotFound, PlanRefused
 from jiyi.pipelines.archive import Archive
 from jiyi.pipelines.forgetting import Erasure
 from jiyi.pipelines.indexing import Indexing, TextView
@@ -46,13 +48,29 @@ UPKEEP = "upkeep"
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """What retention leaves of a message: the cited words in their places, the digest of a span, or nothing."""
+
+    message: Message
+    text: str
+    digest: bool = False
+
+    def blotted(self) -> Blotted:
+        """The message before and after. Who said a digest, and in which app, goes with the words."""
+        after = replace(self.message, text=self.text, forgotten=not self.text, altered=True, digest=self.digest)
+        own = self.text and not self.digest
+        return Blotted(self.message, after if own else replace(after, name=None, labels=NO_LABELS))
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a call did. `plan_id` is None when nothing had to change."""
+    """What a call did. `plan_id` is None when nothing had to change, or when the memory is `paused` and nothing was written."""
 
     verb: Verb
     plan_id: str | None
     plan: Plan
     impact: Impact
+    paused: bool = False
 
     @property
     def memories(self) -> tuple[Memory, ...]:
@@ -65,8 +83,13 @@ class Receipt:
         """The memories that stopped being believed, as they were before."""
         return tuple(c.before for c in self.plan.changes if c.ends_belief and c.before is not None)
 
+    @property
+    def standing(self) -> Standing | None:
+        """What the user decided about the memory as a whole, where the plan changed it."""
+        return None if self.plan.standing is None else self.plan.standing.after
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetReceipt(Receipt):
     """What a forgetting did, or would do. `proof` is the part that is kept: counts, no words. Once it is done, `plan` holds
     only what changed in memories that stay."""
@@ -99,7 +122,16 @@ class Gateway:
         plan = erasure.plan
         counts = {kind: n for kind, n in erasure.counts().items() if n}
         proof = ForgettingReceipt(0, 0, plan.at, erasure.horizon, erasure.reach, counts, tuple(copies))
-        return ForgetReceipt(plan.verb, None, plan, impact(plan, self.policy), proof)
+        return ForgetReceipt(plan.verb, None, plan, impact(plan, self.policy), proof=proof)
+
+    def nothing_while_paused(self, verb: Verb, actor: Actor, now: datetime) -> Receipt:
+        """What is answered to whoever would add to a paused memory: nothing was written (SPEC C5)."""
+        return replace(self.preview(Plan(verb, actor, now, "the memory is paused", ())), paused=True)
+
+    def check_awake(self, unit: Unit, scope: Scope, verb: Verb) -> None:
+        """Ask before a plan is made: making one may take numbers. Raises: MemoryPaused."""
+        if verb not in WHILE_PAUSED and unit.standings.get(scope).paused:
+            raise MemoryPaused(f"this {verb}")
 
     def apply(self, unit: Unit, scope: Scope, plan: Plan) -> Receipt:
         """Carry a plan out, all of it or nothing.
@@ -107,14 +139,18 @@ class Gateway:
         A plan without changes is recorded only if a verdict refused something.
 
         Raises:
+            MemoryPaused: the user paused this memory, and the plan is not about that.
             PlanRefused: over the limit of W1, or memory moved since the plan was made.
         """
-        if not plan.changes and not plan.judgements:
+        if plan.empty and not plan.judgements:
             return self.preview(plan)
+        self.check_awake(unit, scope, plan.verb)
         check_limit(plan, self.policy)
         self._fence(unit, scope, plan)
         self._check_current(unit, scope, plan)
         unit.memories.write(scope, plan.changes)
+        if plan.standing is not None:
+            unit.standings.set(scope, plan.standing.after)
         self._reindex(unit, scope, plan)
         entry = unit.ledger.append(scope, plan)
         if plan.changes and plan.verb is not Verb.UPKEEP:
@@ -149,7 +185,7 @@ class Gateway:
         if entry is None:
             raise NotFound(f"no plan {plan_id(seq)} here: the ledger lists them")
         current = {m.seq: m for m in unit.memories.get(scope, [c.seq for c in entry.plan.changes])}
-        return self.apply(unit, scope, undo(entry, current, actor, now))
+        return self.apply(unit, scope, undo(entry, current, actor, now, unit.standings.get(scope)))
 
     def erase(self, unit: Unit, scope: Scope, erasure: Erasure, copies: Sequence[Copy] = ()) -> ForgetReceipt:
         """Carry out a forgetting (SPEC F6): memories with their heat, words in messages, pictures in the ledger, all views,
@@ -166,7 +202,7 @@ class Gateway:
         changes = tuple(c for c in plan.changes if c.after is not None or c.seq in stored)
         self._check_current(unit, scope, replace(plan, changes=changes))
         unit.memories.write(scope, changes)
-        self._rewrite_messages(unit, scope, erasure)
+        self._rewrite_messages(unit, scope, erasure.blots)
         erased = Erased(
             plan.at, erasure.blots, tuple(c.before for c in changes if c.after is None and c.before is not None)
         )
@@ -182,12 +218,33 @@ class Gateway:
         entry = unit.ledger.append(scope, replace(plan, changes=told))
         proof = self._prove(unit, scope, erasure, entry.seq, {kind: n for kind, n in counts.items() if n}, copies)
         # The plan as the ledger has it: a receipt that is kept somewhere must not hold what is gone.
-        return ForgetReceipt(plan.verb, plan_id(entry.seq), entry.plan, impact(plan, self.policy), proof)
+        return ForgetReceipt(plan.verb, plan_id(entry.seq), entry.plan, impact(plan, self.policy), proof=proof)
 
-    def _rewrite_messages(self, unit: Unit, scope: Scope, erasure: Erasure) -> None:
+    def trim(self, unit: Unit, scope: Scope, plan: Plan, left: Sequence[Left]) -> Receipt:
+        """Take away for good what retention does not keep (SPEC C5, F3): the memories that the plan removes, with their
+        pictures in the ledger, and of the messages all that is not left. The ledger keeps how much went, not what.
+        """
+        if plan.empty and not left:
+            return self.preview(plan)
+        self._check_current(unit, scope, plan)
+        unit.memories.write(scope, plan.changes)
+        if plan.standing is not None:
+            unit.standings.set(scope, plan.standing.after)
+        blots = tuple(one.blotted() for one in left)
+        self._rewrite_messages(unit, scope, blots)
+        gone = tuple(c.before for c in plan.changes if c.after is None and c.before is not None)
+        for view in self.views:
+            view.erase(unit, scope, Erased(plan.at, blots, gone))
+        seqs = {m.seq for m in gone}
+        unit.ledger.erase(scope, seqs | _merged_into(unit, scope, seqs))
+        staying = tuple(c for c in plan.changes if c.after is not None)
+        entry = unit.ledger.append(scope, replace(plan, changes=staying))
+        return Receipt(plan.verb, plan_id(entry.seq), plan, impact(plan, self.policy))
+
+    def _rewrite_messages(self, unit: Unit, scope: Scope, blots: Sequence[Blotted]) -> None:
         """Where the segment that a model is to read began with a message that went, it begins with the next one left."""
-        starts = {b.before.session: unit.segments.open_from(scope, b.before.session) for b in erasure.blots}
-        unit.messages.rewrite(scope, [b.after for b in erasure.blots])
+        starts = {b.before.session: unit.segments.open_from(scope, b.before.session) for b in blots}
+        unit.messages.rewrite(scope, [b.after for b in blots])
         for session, start in starts.items():
             if start is not None and unit.segments.open_from(scope, session) is None:
                 rest = unit.messages.after_seq(scope, start - 1, unit.messages.last_seq(scope))
@@ -301,6 +358,7 @@ class Gateway:
         unit.summaries.skip_to(scope, archive.numbers.summary)
         for entries in _chunks(archive.entries()):
             unit.ledger.restore(scope, entries)
+        unit.standings.set(scope, archive.standing())
         self.rebuild_views(unit, scope)
         unit.schedule.sooner(scope, UPKEEP, self.night(now))
 
@@ -311,6 +369,8 @@ class Gateway:
     def _check_current(self, unit: Unit, scope: Scope, plan: Plan) -> None:
         current = {m.seq: m for m in unit.memories.get(scope, [c.seq for c in plan.changes])}
         moved = [memory_id(c.seq) for c in plan.changes if current.get(c.seq) != c.before]
+        if plan.standing is not None and unit.standings.get(scope) != plan.standing.before:
+            moved.append("what is kept")
         if moved:
             raise PlanRefused(f"{', '.join(moved)} changed since this plan was made: look again and make a new one")
 

@@ -12,13 +12,14 @@ from jiyi.domain.belief import Verdict
 from jiyi.domain.memory import IncomingMessage, Message, Role, message_handle
 from jiyi.domain.plans import Actor, Verb
 from jiyi.domain.scope import Scope, check_name
+from jiyi.domain.standing import Detail, RetentionPolicy
 from jiyi.domain.summary import SummaryPolicy
 from jiyi.errors import ConflictingMessage, InputError, InstantWithoutZone, PlanRefused, TooLarge
-from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway
-from jiyi.pipelines.guarding import Guard, turns_before
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.pipelines.redacting import Redaction
+from jiyi.pipelines.retaining import Retaining
+from jiyi.pipelines.segments import SEGMENT
 from jiyi.pipelines.summarise import queue_summaries
 from jiyi.pipelines.tombstones import Tombs, left_of
 from jiyi.ports import Store, Unit
@@ -26,7 +27,7 @@ from jiyi.settings import Limits
 from jiyi.text.passages import Folding
 
 INDEX, DISTIL = "index", "distil"
-"""Kinds of the jobs that observing queues; the payload is `{"first": seq, "last": seq}`."""
+"""Kinds of the jobs that observing queues; the payload is `{"first": seq, "last": seq}`, and `detail` for distilling."""
 
 LABELS = ("agent", "app", "run")
 FIELDS = frozenset({"role", "text", "content", "at", "id", "name", "session", "labels", *LABELS})
@@ -37,10 +38,14 @@ EARLIEST, LATEST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What `observe` stored: all messages of the call as stored, and how many of them are new."""
+    """What `observe` stored: all messages of the call as stored, and how many of them are new.
+
+    `paused`: the user paused this memory, so nothing of the call was stored (SPEC C5).
+    """
 
     messages: tuple[Message, ...]
     new: int
+    paused: bool = False
 
 
 def observe(
@@ -51,6 +56,7 @@ def observe(
     redaction: Redaction,
     folding: Folding,
     summaries: SummaryPolicy,
+    retention: RetentionPolicy,
     kinds: Sequence[str] = (INDEX, DISTIL),
 ) -> Observed:
     """Redact checked messages, store them and queue their indexing, distilling and summarising, in one transaction.
@@ -75,14 +81,22 @@ def observe(
             return add_unforgotten(unit, scope, known, folding)
 
     def work(unit: Unit) -> Observed:
+        standing = unit.standings.get(scope)
+        if standing.paused:
+            return Observed((), 0, paused=True)
         stored = add(unit)
         fresh = [message for message, is_new in stored if is_new]
         if fresh:
             seqs = [message.seq for message in fresh]
             payload = {"first": min(seqs), "last": max(seqs)}
+            detail = retention.detail_of(standing)
             for kind in kinds:
-                unit.jobs.put(scope, kind, payload, now)
-            queue_summaries(unit, scope, fresh, now, summaries)
+                # SPEC C5: of what goes right after the rules have read it a model must not learn more than they.
+                if kind != SEGMENT or detail is not Detail.MINIMAL:
+                    # What holds now holds for what is said now, whatever is decided before it is distilled.
+                    unit.jobs.put(scope, kind, {**payload, "detail": detail.value} if kind == DISTIL else payload, now)
+            if detail is not Detail.MINIMAL:
+                queue_summaries(unit, scope, fresh, now, summaries)
         return Observed(tuple(message for message, _ in stored), len(fresh))
 
     return store.write(work)
@@ -117,13 +131,13 @@ def distil_messages(
     first: int,
     last: int,
     now: datetime,
-    distiller: Distiller,
+    detail: Detail,
+    retaining: Retaining,
     judging: Judging,
     gateway: Gateway,
-    redaction: Redaction,
-    guard: Guard,
 ) -> int:
-    """The distil job: each user message of the span is cleaned, distilled, judged and applied as one plan.
+    """The distil job: each user message of the span is cleaned, distilled, judged and applied as one plan. Under `minimal`
+    the words that no memory cites go in the same transaction (SPEC C5).
 
     Returns:
         How many plans changed memory.
@@ -132,15 +146,13 @@ def distil_messages(
         PlanRefused: the span is one message, and the gateway will not do what it says.
     """
     applied = 0
-    for message in unit.messages.after_seq(scope, first - 1, last - first + 1):
-        if message.seq > last or message.role is not Role.USER:
+    messages = [m for m in unit.messages.after_seq(scope, first - 1, last - first + 1) if m.seq <= last]
+    still_needed: set[int] = set()
+    for message in messages:
+        if message.role is not Role.USER:
             continue
-        legible = redaction.legible(message)
-        read = distiller.distil(legible, zone=message.at.tzinfo or UTC, cleaned=guard.read(legible).cleaned)
-        told = gateway.admit(unit, scope, [o for o in read if redaction.tells(o)])
-        if not told:
-            continue
-        admitted = guard.admit(told, [legible], turns_before(unit, scope, message, guard.policy.turns))
+        read = retaining.read(unit, scope, message, detail)
+        admitted = retaining.admit(unit, scope, message, read)
         if not admitted.observations and not admitted.refusals:
             continue
         occasion = Occasion(
@@ -156,9 +168,14 @@ def distil_messages(
             if first == last:
                 raise
             # SPEC W1: it fails in a job of its own, a dead letter that says why, and holds back nothing said beside it.
-            unit.jobs.put(scope, DISTIL, {"first": message.seq, "last": message.seq}, now)
+            alone = {"first": message.seq, "last": message.seq, "detail": detail.value}
+            unit.jobs.put(scope, DISTIL, alone, now)
+            still_needed.add(message.seq)
         else:
             applied += bool(plan.changes)
+    if detail is Detail.MINIMAL:
+        done = [m for m in messages if m.seq not in still_needed]
+        gateway.trim(unit, scope, *retaining.trimming(unit, scope, done, Actor("rules", "job"), now))
     return applied
 
 

@@ -77,6 +77,8 @@ class ReadCounts:
         for scope, reads in counts.items():
             if not reads:
                 continue
+            if unit.standings.get(scope).paused:
+                continue  # SPEC C5: they are lost, as they are in a crash.
             known = unit.memories.heat(scope, list(reads))
             heats = {seq: visited(known.get(seq), times, at, self._policy) for seq, (times, at) in reads.items()}
             unit.memories.set_heat(scope, heats)

@@ -27,6 +27,7 @@ from jiyi.ports import Kind, Unit
 KINDS = frozenset({"fact", "memory", "message"})
 """What is recalled when no kind is asked for."""
 ALL_KINDS = KINDS | {"summary"}
+DIGEST = "a digest of what was said, whose words were not kept"
 WEAK = "nothing covers much of the question"
 
 
@@ -406,9 +407,10 @@ def _of_kinds(items: list[Item], kinds: Collection[str], dropped: list[tuple[str
 
 def _message_item(message: Message, score: float, why: str) -> Item:
     return Item(
-        "message", message_handle(message.seq), message.text, score, message.at, why, session=message.session,
-        role=message.role.value, name=message.name, message_id=message.id,
-        source=None if message.role is Role.USER else message.role.value,
+        "message", message_handle(message.seq), message.text, score, message.at,
+        f"{why}; {DIGEST}" if message.digest else why, session=message.session,
+        role="digest" if message.digest else message.role.value, name=message.name, message_id=message.id,
+        source="digest" if message.digest else None if message.role is Role.USER else message.role.value,
     )  # fmt: skip
 
 

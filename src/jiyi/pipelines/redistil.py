@@ -10,23 +10,21 @@ stays taken back (SPEC B8), and what was forgotten is not there to be read. The 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from jiyi.domain.belief import Observation
 from jiyi.domain.bitemporal import AsOf
-from jiyi.domain.forgetting import BLOT
-from jiyi.domain.memory import Memory, Message, Role, Status, message_handle, plan_id
+from jiyi.domain.memory import Memory, Message, Status, message_handle, plan_id
 from jiyi.domain.plans import Actor, Change, GatewayPolicy, Plan, Verb, check_limit
 from jiyi.domain.scope import Scope
+from jiyi.domain.standing import Detail
 from jiyi.errors import PlanRefused
 from jiyi.pipelines.as_of import MemoriesThen, UnitThen
-from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.gateway import Gateway
-from jiyi.pipelines.guarding import Guard, turns_before
 from jiyi.pipelines.judging import Judging, Occasion
-from jiyi.pipelines.redacting import Redaction
+from jiyi.pipelines.retaining import Retaining
 from jiyi.ports import Unit
 
 REDISTIL = "redistil"
@@ -81,11 +79,9 @@ class Redistilled:
 class Redistiller:
     """What distilling again needs besides the store. `identity` names the rules, for telling when they changed."""
 
-    distiller: Distiller
+    retaining: Retaining
     judging: Judging
     gateway: Gateway
-    redaction: Redaction
-    guard: Guard
     identity: str
 
     # -------------------------------------------------------------- the job
@@ -164,11 +160,11 @@ class Redistiller:
     ) -> Plan:
         """What a message states, judged; but for what the user took back, and what it has told a memory that ended since:
         that is history, and no second statement."""
-        read = [o for o in self._read(message) if (message.seq, o.value) not in rejected]
+        detail = self.retaining.policy.detail_of(unit.standings.get(scope))
+        stated = self.retaining.read(unit, scope, message, detail)
+        read = [o for o in stated if (message.seq, o.value) not in rejected]
         # The same entrance as for new talk: what was forgotten, what echoes and what instructs stays out.
-        fresh = self.gateway.admit(unit, scope, read)
-        turns = turns_before(unit, scope, message, self.guard.policy.turns) if fresh else ()
-        told = self.guard.admit(fresh, [self.redaction.legible(message)], turns).observations if fresh else ()
+        told = self.retaining.admit(unit, scope, message, read).observations
         resting = unit.memories.resting_on(scope, [message.seq]).get(message.seq, ()) if told else ()
         holders: dict[tuple[str, str, bool], bool] = {}
         for memory in unit.memories.get(scope, resting):
@@ -177,20 +173,15 @@ class Redistiller:
         news = [o for o in told if holders.get(_identity(o), True)]
         return self.judging.all(unit, scope, news, _occasion(message, now))
 
-    def _read(self, message: Message) -> list[Observation]:
-        """What a message states by the rules of now. Of what was forgotten only the blots are there: they state nothing."""
-        if message.role is not Role.USER:
-            return []
-        legible = self.redaction.legible(message)
-        read = self.distiller.distil(legible, zone=message.at.tzinfo or UTC, cleaned=self.guard.read(legible).cleaned)
-        told = [replace(o, replaces="", replaces_text="") if BLOT in o.replaces_text else o for o in read]
-        return [o for o in told if self.redaction.tells(o) and BLOT not in o.text]
-
     def _unsupported(self, unit: Unit, scope: Scope, memories: Sequence[Memory]) -> list[Unsupported]:
         """Those of live memories that rest on messages in which the rules of now do not find them."""
         seqs = {e.message for m in memories for e in m.evidence if e.message}
         evidence = {m.seq: m for m in unit.messages.get(scope, seqs)}
-        states = {seq: {_identity(o) for o in self._read(m)} for seq, m in evidence.items()}
+        # SPEC C5: what only a fuller detail keeps was kept while that one held.
+        states = {
+            seq: {_identity(o) for o in self.retaining.read(unit, scope, m, Detail.EVERYTHING)}
+            for seq, m in evidence.items()
+        }
         found = []
         for memory in memories:
             resting = {e.message for e in memory.evidence if e.message}

@@ -67,7 +67,7 @@ def messages_of(unit: Unit, scope: Scope, first: int, last: int) -> list[Message
     """The messages of a segment that a model reads: those of the last one's session. Forgotten ones are left out."""
     found = [m for m in unit.messages.after_seq(scope, first - 1, last - first + 1) if m.seq <= last]
     session = next((m.session for m in unit.messages.get(scope, [last])), None)
-    return [m for m in found if m.session == session and m.role in READ]
+    return [m for m in found if m.session == session and m.role in READ and not m.digest]
 
 
 def _queue_full(

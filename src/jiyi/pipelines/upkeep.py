@@ -74,6 +74,8 @@ class Upkeep:
         self, unit: Unit, scope: Scope, after: int, now: datetime, *, actor: Actor = RULES, dry_run: bool = False
     ) -> Step:
         """Look at the memories numbered above `after`, one batch of them, and do what is due."""
+        if not dry_run:
+            self.gateway.check_awake(unit, scope, Verb.UPKEEP)
         known = unit.memories.aging(scope, after, self.policy.batch)
         at_once = self.at_once(unit, scope)
         looks = [outlook(m, now, self.tiers, at_once=at_once) for m in known]

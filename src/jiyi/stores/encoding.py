@@ -8,8 +8,17 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from jiyi.domain.belief import Judgement
-from jiyi.domain.encoding import judgement_fields, judgement_from_fields, memory_fields, memory_from_fields, to_json
+from jiyi.domain.encoding import (
+    judgement_fields,
+    judgement_from_fields,
+    memory_fields,
+    memory_from_fields,
+    standing_fields,
+    standing_from_fields,
+    to_json,
+)
 from jiyi.domain.memory import NO_LABELS, Memory
+from jiyi.domain.standing import Standing
 from jiyi.errors import StoreCorrupt
 
 P = ParamSpec("P")
@@ -55,3 +64,12 @@ def judgements_to_json(judgements: Sequence[Judgement]) -> str:
 @damage
 def judgements_from_json(text: str) -> tuple[Judgement, ...]:
     return tuple(judgement_from_fields(j) for j in json.loads(text))
+
+
+def standing_to_json(standing: Standing) -> str:
+    return to_json(standing_fields(standing))
+
+
+@damage
+def standing_from_json(text: str) -> Standing:
+    return standing_from_fields(json.loads(text))

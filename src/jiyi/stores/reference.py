@@ -21,6 +21,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import NO_LABELS, IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.domain.standing import Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging, aging
 from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
@@ -62,6 +63,7 @@ class _Unit:
         self.summaries = ReferenceSummaries(access)
         self.text = _TextIndex(access, bm25)
         self.ledger = _Ledger(access)
+        self.standings = _Standings(access)
         self.jobs = _Jobs(access)
         self.schedule = ReferenceSchedule(access)
         self.segments = ReferenceSegments(access)
@@ -139,15 +141,18 @@ class _Messages:
         infos.sort(key=lambda info: info.last_at, reverse=True)
         return infos[:limit]
 
-    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
+    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool, digest: bool = False) -> None:
         messages = self._access.change(scope).messages
         if seq in messages:
-            message = replace(messages[seq], text=text, forgotten=forgotten, altered=True)
-            messages[seq] = replace(message, name=None, labels=NO_LABELS) if forgotten else message
+            message = replace(messages[seq], text=text, forgotten=forgotten, altered=True, digest=digest)
+            messages[seq] = replace(message, name=None, labels=NO_LABELS) if forgotten or digest else message
+            self._access.change_all().erased = True
 
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
         stored = self._access.change(scope).messages
         stored.update({m.seq: replace(m, altered=True) for m in messages if m.seq in stored})
+        if messages:
+            self._access.change_all().erased = True
 
     def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
         numbers = [self.last_seq(scope), *(m.seq for m in messages)]
@@ -383,10 +388,24 @@ class _Ledger:
             if kept != entry.plan.changes:
                 plan = replace(entry.plan, reason="", judgements=(), changes=kept)
                 ledger[seq] = replace(entry, plan=plan, forgotten=True)
+                self._access.change_all().erased = True
 
     def rewrite(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
         ledger = self._access.change(scope).ledger
         ledger.update({e.seq: e for e in entries if e.seq in ledger})
+        if entries:
+            self._access.change_all().erased = True
+
+
+class _Standings:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def get(self, scope: Scope) -> Standing:
+        return self._access[scope].standing
+
+    def set(self, scope: Scope, standing: Standing) -> None:
+        self._access.change(scope).standing = standing
 
 
 class _Jobs:
@@ -412,7 +431,7 @@ class _Jobs:
 
     def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
         jobs = self._access.change_all().jobs
-        seen: set[Scope] = set()
+        seen = {scope for scope, state in self._access.all().scopes.items() if state.standing.paused}
         for job in sorted((j for j in jobs.values() if j.lane is lane), key=lambda j: j.turn):
             # Only the first job of a queue may run: one that waits for its retry holds back those behind it.
             due = job.due_at <= now or job.attempt == 0
@@ -557,8 +576,13 @@ class ReferenceStore(Store):
         for scope, held in state.scopes.items():
             yield _index_check(unit, held, scope, terms_of)
 
-    def purge(self) -> None:
+    def erased(self) -> bool:
         self._check_open()
+        return self.data.state.erased
+
+    def purge(self) -> None:
+        if self.erased():
+            self._transaction(lambda state: setattr(state, "erased", False))
 
     def backup(self, target: str) -> None:
         self._check_open()

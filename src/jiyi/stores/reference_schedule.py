@@ -29,7 +29,10 @@ class ReferenceSchedule(Schedule):
 
     def take(self, now: datetime, limit: int) -> list[Due]:
         schedule = self._access.change_all().schedule
-        due = [Due(scope, kind, at) for (scope, kind), at in schedule.items() if at <= now]
+        waiting = (
+            (scope, kind, at) for (scope, kind), at in schedule.items() if not self._access[scope].standing.paused
+        )
+        due = [Due(scope, kind, at) for scope, kind, at in waiting if at <= now]
         due.sort(key=lambda d: d.at)
         for taken in due[:limit]:
             del schedule[taken.scope, taken.kind]

@@ -17,6 +17,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.plans import LedgerEntry
 from jiyi.domain.scope import Scope
+from jiyi.domain.standing import UNDECIDED, Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreError
 from jiyi.ports import DeadJob, Document, Kind, Lane
@@ -39,6 +40,7 @@ class ScopeState:
     cuts: dict[int, int] = field(default_factory=dict)
     tombstones: dict[tuple[Mark, bytes], Tombstone] = field(default_factory=dict)
     receipts: dict[int, ForgettingReceipt] = field(default_factory=dict)
+    standing: Standing = UNDECIDED
 
     def copy(self) -> Self:
         return replace(self, **_copied_dicts(self))
@@ -76,6 +78,7 @@ class State:
     model_calls: dict[int, ModelCall] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
     copies: dict[int, tuple[Scope | None, Copy]] = field(default_factory=dict)
+    erased: bool = False
 
     def copy(self) -> Self:
         scopes = {scope: state.copy() for scope, state in self.scopes.items()}

@@ -26,6 +26,7 @@ from jiyi.testing.contract_memories import MemoriesContract
 from jiyi.testing.contract_messages import MessagesContract
 from jiyi.testing.contract_model import ModelCallsContract, SegmentsContract
 from jiyi.testing.contract_schedule import ScheduleContract
+from jiyi.testing.contract_standings import StandingsContract
 from jiyi.testing.contract_store import StoreContract
 from jiyi.testing.contract_summaries import SummariesContract
 from jiyi.testing.contract_text import TextIndexContract
@@ -40,6 +41,7 @@ __all__ = [
     "ModelCallsContract",
     "ScheduleContract",
     "SegmentsContract",
+    "StandingsContract",
     "StoreContract",
     "SummariesContract",
     "TextIndexContract",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -283,6 +283,21 @@ class MessagesContract(Contract):
         # An old source that still holds the whole text brings nothing back, and is no error.
         again = store.write(lambda unit: unit.messages.add(ME, [message("a", "我的电话是 138")]))
         assert again == [(expected, False)]
+
+    def test_a_digest_takes_the_place_of_what_was_said(self, store: Store, reopen: Callable[[], Store]) -> None:
+        put_messages(store, ME, message("a", "昨天去了趟医院", name="李明", labels={"app": "微信"}), message("b"))
+        store.write(lambda unit: unit.messages.replace_text(ME, 1, "医院", forgotten=False, digest=True))
+        expected = replace(stored(1, message("a", "医院")), altered=True, digest=True)
+        for handle in (store, reopen()):
+            with handle.read() as unit:
+                assert unit.messages.get(ME, [1]) == [unit.messages.by_id(ME, "a")] == [expected]
+                assert unit.messages.window(ME)[0] == unit.messages.after_seq(ME, 0, 1)[0] == expected
+                assert unit.messages.containing(ME, ["昨天"], 9) == []
+        assert store.write(lambda unit: unit.messages.add(ME, [message("a", "昨天去了趟医院")])) == [(expected, False)]
+        other = fresh_scope()
+        store.write(lambda unit: unit.messages.restore(other, [expected]))
+        with store.read() as unit:
+            assert unit.messages.get(other, [1]) == [expected]
 
     def test_a_forgotten_message_is_given_only_by_number_and_id(self, store: Store) -> None:
         put_messages(

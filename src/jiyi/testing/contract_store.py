@@ -14,6 +14,7 @@ from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message, Triple
 from jiyi.domain.relations import USER
 from jiyi.domain.scope import Scope
+from jiyi.domain.standing import Detail, Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreClosed, StoreError
 from jiyi.ports import Document, JobCounts, Kind, Store, Unit
@@ -49,6 +50,7 @@ CHANGES: dict[str, Callable[[Unit], object]] = {
     "text.clear": lambda unit: unit.text.clear(ME),
     "ledger.append": lambda unit: unit.ledger.append(ME, plan()),
     "ledger.erase": lambda unit: unit.ledger.erase(ME, [1]),
+    "standings.set": lambda unit: unit.standings.set(ME, Standing(Detail.MINIMAL, NOW)),
     "jobs.put": lambda unit: unit.jobs.put(ME, "index", {}, NOW),
     "schedule.put": lambda unit: unit.schedule.put(ME, "upkeep", later(7)),
     "schedule.sooner": lambda unit: unit.schedule.sooner(ME, "upkeep", later(1)),
@@ -92,6 +94,7 @@ def picture(store: Store) -> list[object]:
             [unit.text.frequencies(ME, kind, ["绿茶", "tea"]) for kind in Kind],
             unit.text.indexed_up_to(ME),
             unit.ledger.entries(ME),
+            unit.standings.get(ME),
             unit.jobs.counts(None, NOW),
             unit.schedule.get(ME, "upkeep"),
         ]
@@ -430,6 +433,28 @@ class StoreContract(Contract):
         store.purge()
         assert picture(store) == before
 
+    def test_what_was_erased_is_known_until_it_is_purged(self, store: Store, reopen: Callable[[], Store]) -> None:
+        fill(store)
+        assert not store.erased()
+
+        def stopped(unit: Unit) -> None:
+            unit.messages.replace_text(ME, 1, "", forgotten=True)
+            raise RuntimeError("stop")
+
+        with pytest.raises(RuntimeError, match="stop"):
+            store.write(stopped)
+        assert not store.erased()
+        store.write(lambda unit: unit.messages.replace_text(ME, 1, "", forgotten=True))
+        assert store.erased()
+        assert reopen().erased()
+        store.purge()
+        assert not store.erased()
+        store.write(lambda unit: unit.ledger.append(ME, plan(*added(memory(7)))))
+        store.write(lambda unit: unit.ledger.erase(ME, [99]))
+        assert not store.erased()
+        store.write(lambda unit: unit.ledger.erase(ME, [7]))
+        assert store.erased()
+
     def test_a_backup_is_a_database_of_its_own(
         self, store: Store, backup_target: str, open_backup: Callable[[str], Store]
     ) -> None:
@@ -474,6 +499,7 @@ class StoreContract(Contract):
             lambda: store.set_meta("segmenter", "x"),
             lambda: list(store.check(terms_of)),
             store.purge,
+            store.erased,
             lambda: store.backup(backup_target),
         ]
         for use in uses:

@@ -29,6 +29,7 @@ from jiyi.domain.memory import (
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.relations import COMPANY, USER, fact_key
 from jiyi.domain.scope import MAX_NAME, Scope
+from jiyi.domain.standing import UNDECIDED, Consent, Detail, Standing, StandingChange
 from jiyi.domain.summary import Point, PointKind, SessionSummary
 from jiyi.ports import Document
 
@@ -230,7 +231,17 @@ def plans(draw: st.DrawFn, current: Mapping[int, Memory]) -> Plan:
         changes=draw(st.one_of(st.just(()), changes(current))),
         judgements=tuple(draw(st.lists(judgements(), max_size=2))),
         undoes=draw(st.one_of(st.none(), st.integers(1, 99))),
+        standing=draw(st.one_of(st.none(), st.builds(StandingChange, standings(), standings()))),
     )
+
+
+def standings() -> st.SearchStrategy[Standing]:
+    """What a user can have decided."""
+    consents = st.builds(Consent, given=st.booleans(), notice=st.one_of(st.just(""), texts()), at=instants())
+    decided = st.builds(
+        Standing, st.sampled_from(Detail), instants(), st.one_of(st.none(), instants()), st.one_of(st.none(), consents)
+    )
+    return st.one_of(st.just(UNDECIDED), decided)
 
 
 def heats() -> st.SearchStrategy[Heat]:

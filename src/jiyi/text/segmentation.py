@@ -303,6 +303,14 @@ class Segmenter:
                 start += len(word)
         return [word for _, word in sorted(found, key=itemgetter(0))]
 
+    def content_words(self, text: str) -> list[str]:
+        """The words of a text that say what it is about: no stop words, no single characters, each once."""
+        return [
+            word
+            for word in dict.fromkeys(self.words(text))
+            if len(word) > 1 and not word.isdigit() and any(not t.stop for t in self.query_terms(word))
+        ]
+
     def _find_user_words(self, clean: str) -> Iterator[tuple[int, str]]:
         """Every occurrence of every user word, overlapping ones too; those of letters only where they stand free."""
         text = _fold(clean)

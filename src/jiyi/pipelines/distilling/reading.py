@@ -28,6 +28,20 @@ PARTIES = frozenset({"organisation", "party"})
 _LETTER = re.compile(r"[^\W\d_]")
 
 
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A sentence that plainly states something: as `said`, `words` the same folded in lower case, `own` of the user, `dated`
+    by a known day."""
+
+    start: int
+    end: int
+    said: str
+    words: str
+    language: Language
+    own: bool
+    dated: bool
+
+
 class Reader:
     """Reads both languages. Built once; keeps nothing between texts."""
 
@@ -57,6 +71,15 @@ class Reader:
             found += self._scan(view, sentence, talk).sentence(sentence)
             talk.first = False
         return self._talk_only(view, found) if found else found
+
+    def plain(self, view: View) -> list[Plain]:
+        """The sentences of the user's own talk that plainly state something: nothing is asked, supposed, requested or
+        somebody else's word in them."""
+        end, talk = self._own_end(view), Talk()
+        if end is None:
+            return []
+        said = [s for s in sentences(view.shadow) if not s.asked and s.start < end]
+        return [p for s in said if (p := self._scan(view, s, talk).plain(s)) is not None]
 
     def read_declared(self, view: View) -> list[Found]:
         """What a text states that is to be kept; the whole text as well, when the rules do not explain all of it."""
@@ -94,13 +117,18 @@ class Reader:
 
     def _talk_only(self, view: View, found: list[Found]) -> list[Found]:
         """Without what is not the user's own talk: role play, and text that was handed over to be worked on."""
+        end = self._own_end(view)
+        return [f for f in found if (f.kept if end is None else f.start < end)]
+
+    def _own_end(self, view: View) -> int | None:
+        """Where the user's own talk ends; None when nothing of it is the user's own."""
         end = len(view.shadow)
         for fitter in self._fitters.values():
             if compiled(fitter.grammar.patterns["message"]).search(view.shadow):
-                return [f for f in found if f.kept]
+                return None
             if handed := compiled(fitter.grammar.patterns["rest"]).search(view.shadow):
                 end = min(end, handed.start())
-        return [f for f in found if f.start < end]
+        return end
 
 
 @dataclass(slots=True)
@@ -182,6 +210,23 @@ class _Scan:
             category = Category.TASK
         value = self.fold(words).strip()
         return Found(words, value, span.start, span.end, self.language, kept=True, category=category)
+
+    def plain(self, sentence: Sentence) -> Plain | None:
+        """The sentence, if it plainly states something."""
+        span = trimmed(self.view.shadow, sentence.start, sentence.end)
+        parts = clauses(self.view.shadow, span.start, span.end, self.grammar)
+        if not parts or self._says_nothing(span) or self.search("sentence", span.start, span.end):
+            return None
+        begins = [self.lead(clause) for clause in parts]
+        if any(self.match(name, c.start, c.end) for c in begins for name in ("request", "hearsay")):
+            return None
+        if self.search("refused", span.start, span.end) or any(map(self._taken_back, parts)):
+            return None
+        openings = self.fitter.openings(self.view, begins[0], self.talk)
+        own = any(who is not None and who.kind in ("user", "we") for _, who in openings)
+        dated = any(span.start <= at < span.end for at in self.view.times)
+        said, words = (text[span.start : span.end] for text in (self.view.text, self.view.lower))
+        return Plain(span.start, span.end, said, words, self.language, own, dated)
 
     def _says_nothing(self, span: Clause) -> bool:
         """记住了 · remember me: no content to keep."""

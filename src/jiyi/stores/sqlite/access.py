@@ -233,3 +233,18 @@ def at_most(limit: int) -> int:
 def marks(count: int) -> str:
     """`?, ?, ?` for an IN list."""
     return ", ".join("?" * count)
+
+
+# ---------------------------------------------------------------------------------- what was erased
+
+ERASED = "erased"
+"""Name of a setting of the store itself: there from an erasure to the next purge, with a value of each erasure's own."""
+
+
+def note_erasure(access: Access) -> None:
+    """Remember, with the erasure itself, that its bytes may still be in the log and in freed space until a purge."""
+    access.change(
+        "INSERT INTO store_setting (name, value) VALUES (?, hex(randomblob(8)))"
+        " ON CONFLICT DO UPDATE SET value = excluded.value",
+        (ERASED,),
+    )

@@ -11,7 +11,7 @@ from jiyi.errors import StoreBusy
 from jiyi.ports import Kind, StoreInfo
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite import native
-from jiyi.stores.sqlite.access import MAX_SEQ, SEQ_BITS, Access, is_busy, store_error
+from jiyi.stores.sqlite.access import ERASED, MAX_SEQ, SEQ_BITS, Access, is_busy, store_error
 from jiyi.stores.sqlite.connection import PATIENCE_SECONDS, Synchronous
 from jiyi.stores.sqlite.text_index import KIND_NUMBERS, KindIndex
 
@@ -62,6 +62,7 @@ def purge(connection: sqlite3.Connection, patience: float = CHECKPOINT_SECONDS) 
     Raises:
         StoreBusy: a reader held an old snapshot for `patience` seconds, or another process wrote for too long.
     """
+    noted = connection.execute("SELECT value FROM store_setting WHERE name = ?", (ERASED,)).fetchone()
     for table in native.tables(connection):
         # FTS5 keeps the words of deleted rows until its segments are merged into one.
         _patiently(connection, f"INSERT INTO {table} ({table}) VALUES ('optimize')")
@@ -70,12 +71,15 @@ def purge(connection: sqlite3.Connection, patience: float = CHECKPOINT_SECONDS) 
     while True:
         [(blocked, _, _)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if not blocked:
-            return
+            break
         if time.monotonic() > give_up:
             raise StoreBusy(
                 "a reader still sees what was erased: end long reads and backups, then run `jiyi doctor --fix`"
             )
         time.sleep(0.05)
+    if noted is not None:
+        # Not what another process erased meanwhile.
+        _patiently(connection, "DELETE FROM store_setting WHERE name = ? AND value = ?", (ERASED, *noted))
 
 
 def _vacuum(connection: sqlite3.Connection) -> None:
@@ -91,12 +95,12 @@ def _vacuum(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA temp_store = MEMORY")
 
 
-def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+def _patiently(connection: sqlite3.Connection, statement: str, arguments: tuple[str, ...] = ()) -> None:
     """Run a statement that is a transaction of its own, waiting for writers of other processes."""
     give_up = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            connection.execute(statement).fetchall()
+            connection.execute(statement, arguments).fetchall()
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() > give_up:
                 raise store_error(error) from error

@@ -53,7 +53,9 @@ class SqliteJobs(Jobs):
         sql = """
             UPDATE job SET state = 'running', attempt = attempt + 1, due_at = :lease
             WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND lane = :lane
-                        AND (due_at <= :now OR attempt = 0) ORDER BY turn LIMIT 1)
+                          AND (due_at <= :now OR attempt = 0)
+                          AND NOT EXISTS (SELECT 1 FROM standing AS p WHERE p.owner = job.owner AND p.paused_at IS NOT NULL)
+                        ORDER BY turn LIMIT 1)
             RETURNING id, owner, kind, payload, attempt, queued_at
         """
         arguments = {"now": micros(now), "lease": micros(lease_until), "lane": lane.value}

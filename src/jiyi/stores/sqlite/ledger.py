@@ -9,14 +9,36 @@ from typing import Any
 from jiyi.domain.encoding import instant, micros
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.domain.standing import StandingChange
 from jiyi.errors import InputError
 from jiyi.ports import Ledger
-from jiyi.stores.encoding import damage, judgements_from_json, judgements_to_json, memory_from_json, memory_to_json
-from jiyi.stores.sqlite.access import MAX_SEQ, Access, Row, at_most, first_key, key_list, last_key, row_key, seq_of
+from jiyi.stores.encoding import (
+    damage,
+    judgements_from_json,
+    judgements_to_json,
+    memory_from_json,
+    memory_to_json,
+    standing_from_json,
+    standing_to_json,
+)
+from jiyi.stores.sqlite.access import (
+    MAX_SEQ,
+    Access,
+    Row,
+    at_most,
+    first_key,
+    key_list,
+    last_key,
+    note_erasure,
+    row_key,
+    seq_of,
+)
 
 _SELECT = """
-    SELECT key, at, verb, actor, surface, undoes, forgotten, reason, judgements
-    FROM ledger LEFT JOIN ledger_words ON plan = key
+    SELECT key, at, verb, actor, surface, undoes, forgotten, reason, judgements, standing.before, standing.after
+    FROM ledger
+    LEFT JOIN ledger_words ON ledger_words.plan = key
+    LEFT JOIN ledger_standing AS standing ON standing.plan = key
 """
 
 
@@ -52,6 +74,9 @@ class SqliteLedger(Ledger):
                 "INSERT INTO ledger_words (plan, reason, judgements) VALUES (?, ?, ?)",
                 (key, plan.reason, judgements_to_json(plan.judgements)),
             )
+        if (turn := plan.standing) is not None:
+            sql = "INSERT INTO ledger_standing (plan, before, after) VALUES (?, ?, ?)"
+            self._access.change(sql, (key, standing_to_json(turn.before), standing_to_json(turn.after)))
         rows = [
             (key, position, row_key(owner, c.seq), memory_to_json(c.before), memory_to_json(c.after))
             for position, c in enumerate(plan.changes)
@@ -122,7 +147,8 @@ class SqliteLedger(Ledger):
         held = "SELECT plan FROM ledger_change WHERE memory IN (SELECT value FROM json_each(?))"  # the entries that held one
         self._access.change(f"UPDATE ledger SET forgotten = 1 WHERE key IN ({held})", (keys,))
         self._access.change(f"DELETE FROM ledger_words WHERE plan IN ({held})", (keys,))
-        self._access.change("DELETE FROM ledger_change WHERE memory IN (SELECT value FROM json_each(?))", (keys,))
+        if self._access.change("DELETE FROM ledger_change WHERE memory IN (SELECT value FROM json_each(?))", (keys,)):
+            note_erasure(self._access)
 
     def rewrite(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
         self._access.check_writable()
@@ -134,17 +160,21 @@ class SqliteLedger(Ledger):
             for sql in (
                 "DELETE FROM ledger_change WHERE plan = ?",
                 "DELETE FROM ledger_words WHERE plan = ?",
+                "DELETE FROM ledger_standing WHERE plan = ?",
             ):
                 self._access.change(sql, (key,))
             if self._access.change("DELETE FROM ledger WHERE key = ?", (key,)):
                 self._insert(owner, entry)
+        if entries:
+            note_erasure(self._access)
 
 
 @damage
 def _entry(row: Row, changes: tuple[Change, ...]) -> LedgerEntry:
-    key, at, verb, actor, surface, undoes, forgotten, reason, judgements = row
+    key, at, verb, actor, surface, undoes, forgotten, reason, judgements, before, after = row
     told = judgements_from_json(judgements) if judgements else ()
-    plan = Plan(Verb(verb), Actor(actor, surface), instant(at), reason or "", changes, told, undoes)
+    turn = None if before is None else StandingChange(standing_from_json(before), standing_from_json(after))
+    plan = Plan(Verb(verb), Actor(actor, surface), instant(at), reason or "", changes, told, undoes, turn)
     return LedgerEntry(seq_of(key), plan, bool(forgotten))
 
 

@@ -22,11 +22,12 @@ from jiyi.stores.sqlite.access import (
     key_list,
     last_key,
     marks,
+    note_erasure,
     row_key,
     seq_of,
 )
 
-COLUMNS = "key, id, session, role, text, at, utc_offset, name, labels, forgotten, altered"
+COLUMNS = "key, id, session, role, text, at, utc_offset, name, labels, forgotten, altered, digest"
 
 
 class SqliteMessages(Messages):
@@ -61,8 +62,8 @@ class SqliteMessages(Messages):
 
     def _insert(self, owner: int, messages: Sequence[Message]) -> None:
         sql = (
-            "INSERT INTO message (key, owner, id, session, role, at, utc_offset, name, labels, forgotten, altered, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            "INSERT INTO message (key, owner, id, session, role, at, utc_offset, name, labels, forgotten, altered, digest, text)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         )
         rows = (
             (
@@ -77,6 +78,7 @@ class SqliteMessages(Messages):
                 labels_to_json(m.labels),
                 m.forgotten,
                 m.altered,
+                m.digest,
                 m.text,
             )
             for m in messages
@@ -178,13 +180,14 @@ class SqliteMessages(Messages):
             )
         ]
 
-    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool) -> None:
+    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool, digest: bool = False) -> None:
         self._access.check_writable()
         owner = self._access.owner(scope)
         if owner is not None and 1 <= seq <= MAX_SEQ:
-            said_by = ", name = NULL, labels = NULL" if forgotten else ""
-            sql = f"UPDATE message SET text = ?, forgotten = ?, altered = 1{said_by} WHERE key = ?"
-            self._access.change(sql, (text, forgotten, row_key(owner, seq)))
+            said_by = ", name = NULL, labels = NULL" if forgotten or digest else ""
+            sql = f"UPDATE message SET text = ?, forgotten = ?, altered = 1, digest = ?{said_by} WHERE key = ?"
+            self._access.change(sql, (text, forgotten, digest, row_key(owner, seq)))
+            note_erasure(self._access)
 
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
         self._access.check_writable()
@@ -193,14 +196,16 @@ class SqliteMessages(Messages):
             return
         sql = (
             "UPDATE message SET id = ?, session = ?, role = ?, at = ?, utc_offset = ?, name = ?, labels = ?,"
-            " forgotten = ?, altered = 1, text = ? WHERE key = ?"
+            " forgotten = ?, altered = 1, digest = ?, text = ? WHERE key = ?"
         )
         rows = [
             (m.id, m.session, m.role.value, micros(m.at), utc_offset(m.at), m.name, labels_to_json(m.labels),
-             m.forgotten, m.text, row_key(owner, m.seq))
+             m.forgotten, m.digest, m.text, row_key(owner, m.seq))
             for m in messages
         ]  # fmt: skip
         self._access.change_many(sql, rows)
+        if rows:
+            note_erasure(self._access)
 
     def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
         owner = self._access.make_owner(scope)
@@ -227,7 +232,7 @@ def _numbered(message: IncomingMessage, seq: int) -> Message:
 
 @damage
 def _message(row: Row) -> Message:
-    key, message_id, session, role, text, at, offset, name, labels, forgotten, altered = row
+    key, message_id, session, role, text, at, offset, name, labels, forgotten, altered, digest = row
     return Message(
         seq=seq_of(key),
         id=message_id,
@@ -239,4 +244,5 @@ def _message(row: Row) -> Message:
         labels=labels_from_json(labels),
         forgotten=bool(forgotten),
         altered=bool(altered),
+        digest=bool(digest),
     )

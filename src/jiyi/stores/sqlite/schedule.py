@@ -13,7 +13,8 @@ _PUT = "INSERT INTO schedule (owner, kind, due_at) VALUES (?, ?, ?) ON CONFLICT 
 
 TAKE = """
     SELECT s.owner, kind, due_at, tenant, user FROM schedule AS s CROSS JOIN owner ON number = s.owner
-    WHERE due_at <= ? ORDER BY due_at, s.owner, kind LIMIT ?
+    WHERE due_at <= ? AND NOT EXISTS (SELECT 1 FROM standing AS p WHERE p.owner = s.owner AND p.paused_at IS NOT NULL)
+    ORDER BY due_at, s.owner, kind LIMIT ?
 """
 
 

@@ -18,7 +18,7 @@ from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.encoding import damage
 from jiyi.stores.sqlite import care, checks, native
-from jiyi.stores.sqlite.access import Access, store_error
+from jiyi.stores.sqlite.access import ERASED, Access, store_error
 from jiyi.stores.sqlite.backup import back_up
 from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_writer, make_file
 from jiyi.stores.sqlite.postings import term_hash
@@ -194,6 +194,11 @@ class SqliteStore(Store):
         Rows that the text index lacks are not made here, since that needs the segmenter: run `jiyi reindex`.
         """
         return self._writer.write(lambda access: care.repair(access, self._unit(access).text.indexes))
+
+    def erased(self) -> bool:
+        """*Operator.* Whether anything was erased since the last purge, also by a process that was killed since."""
+        with self._readers.snapshot() as unit:
+            return unit.access.value("SELECT 1 FROM store_setting WHERE name = ?", (ERASED,)) is not None
 
     def purge(self) -> None:
         """*Operator.* Leave no erased byte in the files. Writes wait meanwhile: about ten seconds a gigabyte."""

@@ -12,6 +12,7 @@ from jiyi.stores.sqlite.memories import SqliteMemories
 from jiyi.stores.sqlite.messages import SqliteMessages
 from jiyi.stores.sqlite.model import SqliteModelCalls, SqliteSegments
 from jiyi.stores.sqlite.schedule import SqliteSchedule
+from jiyi.stores.sqlite.standings import SqliteStandings
 from jiyi.stores.sqlite.summaries import SqliteSummaries
 from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
 
@@ -29,6 +30,7 @@ class SqliteUnit(Unit):
         self._schedule = SqliteSchedule(access)
         self._segments = SqliteSegments(access)
         self._model_calls = SqliteModelCalls(access)
+        self._standings = SqliteStandings(access)
 
     @property
     def forgotten(self) -> SqliteForgotten:
@@ -69,6 +71,10 @@ class SqliteUnit(Unit):
     @property
     def model_calls(self) -> SqliteModelCalls:
         return self._model_calls
+
+    @property
+    def standings(self) -> SqliteStandings:
+        return self._standings
 
     @property
     def access(self) -> Access:

@@ -13,7 +13,18 @@ from typer.core import TyperGroup
 
 import jiyi
 from jiyi.errors import JiyiError, NotFound
-from jiyi.surfaces.cli import demo, doctor, exporting, forgetting, importing, measuring, reading, upkeep, writing
+from jiyi.surfaces.cli import (
+    demo,
+    doctor,
+    exporting,
+    forgetting,
+    importing,
+    measuring,
+    reading,
+    retaining,
+    upkeep,
+    writing,
+)
 from jiyi.surfaces.cli.calls import Action, Common, Db, Json, Quiet, Tenant, Tz, User, with_common
 from jiyi.surfaces.cli.output import harden_streams, harmless, silence_stdout
 
@@ -158,6 +169,12 @@ GROUPS: dict[str, dict[str, Action]] = {
         "answer": writing.answer,
         "upkeep": writing.upkeep,
         "ledger": reading.ledger,
+    },
+    "Decide what is kept": {
+        "retention": retaining.retention,
+        "pause": retaining.pause,
+        "resume": retaining.resume,
+        "consent": retaining.consent,
     },
     "Operate": {
         "work": upkeep.work,

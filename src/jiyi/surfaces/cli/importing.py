@@ -19,7 +19,7 @@ from jiyi.pipelines.archive import looks_like_export
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.exporting import alone, import_export
 from jiyi.surfaces.cli.output import Line, Step, counted
-from jiyi.surfaces.cli.wording import Document, day, moment
+from jiyi.surfaces.cli.wording import PAUSED, Document, day, moment
 
 
 @dataclass(slots=True)
@@ -29,6 +29,7 @@ class Share:
     user: str
     messages: list[IncomingMessage] = field(default_factory=list)
     new: int = 0
+    paused: bool = False
 
 
 @dataclass(slots=True)
@@ -138,7 +139,9 @@ def _store_share(share: Share, call: Call, layer: MemoryLayer, step: Step) -> in
     me, size = call.of(layer, share.user), call.settings.limits.batch_messages
     for start in range(0, len(share.messages), size):
         batch = share.messages[start : start + size]
-        share.new += me.observe(batch).new
+        observed = me.observe(batch)
+        share.new += observed.new
+        share.paused = share.paused or observed.paused
         step(len(batch))
     return len(share.messages)
 
@@ -162,7 +165,7 @@ def _source_document(source: Source, call: Call, *, dry_run: bool) -> Document:
         "last_at": moment(max(at), call.zone) if at else None,
         "skipped": dict(source.parsed.skipped),
         "users": [
-            {"user": s.user, "messages": len(s.messages), "new": None if dry_run else s.new}
+            {"user": s.user, "messages": len(s.messages), "new": None if dry_run else s.new, "paused": s.paused}
             for s in source.shares.values()
         ],
     }
@@ -191,5 +194,7 @@ def _result_lines(sources: Sequence[Source], learnt: int, *, dry_run: bool) -> I
         for share in source.shares.values():
             state = "would be read" if dry_run else f"{share.new:,} new"
             yield f"{source.path} → {share.user}: {counted(len(share.messages), 'message')}, {state}"
+            if share.paused:
+                yield f"  {PAUSED}"
     if not dry_run:
         yield f"{counted(learnt, 'memory', 'memories')} added"

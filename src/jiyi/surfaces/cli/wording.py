@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from jiyi.domain.memory import Memory, Message, Status, Tier, memory_id, message_handle, plan_id
 from jiyi.domain.plans import Change, LedgerEntry, Plan
+from jiyi.domain.standing import Standing, StandingChange
 from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.gateway import Receipt
 from jiyi.pipelines.recall import Item, Recollection
@@ -19,6 +20,7 @@ from jiyi.surfaces.cli.output import Line, counted
 Document: TypeAlias = dict[str, Any]
 
 BOLD, DIM = "bold", "dim"
+PAUSED = "this memory is paused: nothing was stored. `jiyi resume` goes on"
 
 
 def moment(at: datetime | None, zone: tzinfo) -> str | None:
@@ -172,6 +174,7 @@ def message_document(message: Message, zone: tzinfo) -> Document:
         "text": message.text,
         "at": moment(message.at, zone),
         "labels": dict(message.labels),
+        "digest": message.digest,
     }
 
 
@@ -182,7 +185,7 @@ def message_lines(messages: Sequence[Message], zone: tzinfo) -> Iterator[Line]:
         if message.session != session:
             session = message.session
             yield ((f"session {session}", BOLD),)
-        who = message.name or message.role.value
+        who = "digest" if message.digest else message.name or message.role.value
         text = indented(message.text).lstrip() if "\n" in message.text else message.text
         yield ((f"  {message_handle(message.seq)}", BOLD), (f"  {minute(message.at, zone)}  {who}: ", DIM), text)
 
@@ -234,14 +237,33 @@ def reasons(plan: Plan) -> list[str]:
     return [f"{j.verdict.value} ({j.rule})" + "".join(f"; {r}" for r in j.reasons) for j in plan.judgements]
 
 
+def standing_document(turn: StandingChange | None, zone: tzinfo) -> Document | None:
+    """What the user decided about the memory as a whole, before and after."""
+    if turn is None:
+        return None
+    return {name: _standing(standing, zone) for name, standing in (("before", turn.before), ("after", turn.after))}
+
+
+def _standing(standing: Standing, zone: tzinfo) -> Document:
+    consent = standing.consent
+    return {
+        "detail": None if standing.detail is None else standing.detail.value,
+        "detail_at": moment(standing.detail_at, zone),
+        "paused_at": moment(standing.paused_at, zone),
+        "consent": None if consent is None else {"given": consent.given, "notice": consent.notice, "at": moment(consent.at, zone)},
+    }  # fmt: skip
+
+
 def receipt_document(receipt: Receipt, me: ScopedMemory, zone: tzinfo, *, dry_run: bool = False) -> Document:
     impact = receipt.impact
     return {
         "verb": receipt.verb.value,
         "plan": receipt.plan_id,
         "dry_run": dry_run,
+        "paused": receipt.paused,
         "memories": memories_document(me, receipt.memories, zone),
         "changes": changes_document(receipt.plan.changes),
+        "standing": standing_document(receipt.plan.standing, zone),
         "why": reasons(receipt.plan),
         "impact": {
             "added": impact.added,
@@ -285,7 +307,9 @@ def _restated(before: Memory, after: Memory) -> str:
 
 
 def receipt_lines(receipt: Receipt, done: str) -> Iterator[Line]:
-    if receipt.plan_id is None and not receipt.plan.changes:
+    if receipt.paused:
+        yield PAUSED
+    elif receipt.plan_id is None and receipt.plan.empty:
         yield "nothing had to change"
     else:
         yield (done, *(((f"  plan {receipt.plan_id}", DIM),) if receipt.plan_id else ()))
@@ -339,6 +363,7 @@ def entry_document(entry: LedgerEntry, zone: tzinfo) -> Document:
         "undoes": None if plan.undoes is None else plan_id(plan.undoes),
         "forgotten": entry.forgotten,
         "changes": changes_document(plan.changes),
+        "standing": standing_document(plan.standing, zone),
         "why": reasons(plan),
     }
 

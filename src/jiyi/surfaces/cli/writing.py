@@ -19,6 +19,7 @@ from jiyi.settings import Limits
 from jiyi.surfaces.cli.calls import CATEGORIES, Call
 from jiyi.surfaces.cli.output import Line, counted
 from jiyi.surfaces.cli.wording import (
+    PAUSED,
     change_lines,
     entry_document,
     receipt_document,
@@ -89,10 +90,11 @@ def observe(
     document = {
         "messages": len(observed.messages),
         "new": observed.new,
+        "paused": observed.paused,
         "ids": [message_handle(m.seq) for m in observed.messages],
         "plans": [entry_document(e, call.zone) for e in learnt],
     }
-    call.out.show(document, _observed_lines(observed.messages, observed.new, learnt))
+    call.out.show(document, [PAUSED] if observed.paused else _observed_lines(observed.messages, observed.new, learnt))
 
 
 def _read_lines(data: bytes) -> Iterator[Given]:
