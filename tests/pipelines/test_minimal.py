@@ -19,6 +19,7 @@ from jiyi.domain.plans import Verb, replay, replay_standing
 from jiyi.domain.standing import Detail, RetentionPolicy
 from jiyi.errors import InputError, PlanRefused
 from jiyi.memory_layer import MemoryLayer
+from jiyi.models.scripted import Scripted
 from jiyi.pipelines.observe import DISTIL
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
@@ -117,6 +118,40 @@ def test_everything_holds_what_minimal_holds(layer: MemoryLayer) -> None:
     assert held[Detail.MINIMAL] <= held[Detail.EVERYTHING]
     assert held[Detail.BALANCED] <= held[Detail.EVERYTHING]
     assert len(held[Detail.MINIMAL]) >= 4
+
+
+def test_a_model_learns_nothing_from_talk_that_is_not_kept(clock: Clock) -> None:
+    chat = Scripted(['{"memories": []}'] * 3)
+    with open_memory("reference", clock=clock, worker=False, chat=chat) as layer:
+        me = layer.scope("ming")
+        say(me, "我最近在学吹笛子，进步很慢。")
+        me.retention("minimal")
+        say(me, "我喜欢坐慢船旅行，也喜欢绿茶。")
+        clock.advance(days=1)
+        me.end("s1")
+        asked = repr(chat.questions)
+        assert "吹笛子" in asked
+        assert "慢船" not in asked
+        say(me, "今天又坐了一次慢船。", session="s2")
+        clock.advance(days=1)
+        me.end("s2")
+        assert "慢船" not in repr(chat.questions)
+        assert failed(layer) == []
+
+
+def test_a_model_waits_while_paused(clock: Clock) -> None:
+    chat = Scripted(['{"memories": []}'] * 3)
+    with open_memory("reference", clock=clock, worker=False, chat=chat) as layer:
+        me = layer.scope("ming")
+        say(me, "我最近在学吹笛子，进步很慢。")
+        me.pause()
+        clock.advance(days=1)
+        me.end("s1")
+        layer.work()
+        assert chat.questions == []
+        me.resume()
+        me.end("s1")
+        assert "吹笛子" in repr(chat.questions)
 
 
 # ------------------------------------------------------------------ digests
