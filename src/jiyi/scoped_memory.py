@@ -642,10 +642,7 @@ class ScopedMemory:
             InputError: no such detail, or `past` with another than minimal.
         """
         if detail is not None:
-            decision = choose(read_detail(detail))
-            if past:
-                return self._trim_the_past(decision, read_detail(detail), dry_run=dry_run)
-            return self._decide(decision, dry_run=dry_run)
+            return self._decide(choose(read_detail(detail), past=past), dry_run=dry_run, past=past)
         if past:
             raise InputError('past=True goes with detail="minimal"')
         with self._store.read() as unit:
@@ -724,29 +721,20 @@ class ScopedMemory:
         self._parts.redistiller.begin(unit, self._scope, now)
         return unit.ledger.last_seq(self._scope)
 
-    def _decide(self, decision: Decision, *, dry_run: bool) -> Receipt:
-        now, gateway = self._clock(), self._parts.gateway
-        if dry_run:
-            with self._store.read() as unit:
-                return gateway.preview(decision.plan(unit, self._scope, self._actor, now))
-        return self._store.write(
-            lambda unit: gateway.apply(unit, self._scope, decision.plan(unit, self._scope, self._actor, now))
-        )
+    def _decide(self, decision: Decision, *, dry_run: bool, past: bool = False) -> Receipt:
+        parts, now = self._parts, self._clock()
 
-    def _trim_the_past(self, decision: Decision, detail: Detail, *, dry_run: bool) -> Receipt:
-        if detail is not Detail.MINIMAL:
-            raise InputError(f"past goes with minimal: what was not kept cannot be brought back by {detail}")
-        now, parts = self._clock(), self._parts
-
-        def planned(unit: Unit) -> tuple[Plan, list[Left]]:
-            turn = decision.plan(unit, self._scope, self._actor, now).standing
-            return parts.retaining.past(unit, self._scope, turn, self._actor, now)
+        def plan(unit: Unit) -> tuple[Plan, list[Left]]:
+            made = decision.plan(unit, self._scope, self._actor, now)
+            return parts.retaining.past(unit, self._scope, made) if past else (made, [])
 
         if dry_run:
             with self._store.read() as unit:
-                return parts.gateway.preview(planned(unit)[0])
+                return parts.gateway.preview(plan(unit)[0])
+        if not past:
+            return self._store.write(lambda unit: parts.gateway.apply(unit, self._scope, plan(unit)[0]))
         self._engine.work()
-        receipt = self._store.write(lambda unit: parts.gateway.trim(unit, self._scope, *planned(unit)))
+        receipt = self._store.write(lambda unit: parts.gateway.trim(unit, self._scope, *plan(unit)))
         self._store.purge()
         return receipt
 

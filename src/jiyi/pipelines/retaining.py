@@ -19,7 +19,7 @@ from jiyi.domain.memory import Category, Evidence, Language, Memory, Message, Ro
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import OUTRIGHT
-from jiyi.domain.standing import Detail, RetentionPolicy, StandingChange
+from jiyi.domain.standing import Detail, RetentionPolicy
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.reading import Plain
 from jiyi.pipelines.gateway import Gateway, Left
@@ -134,10 +134,12 @@ class Retaining:
         reason = f"detail is {Detail.MINIMAL}: the words of {_many(len(left), 'message')} are not kept"
         return Plan(Verb.TRIM, actor, now, reason, ()), left
 
-    def past(
-        self, unit: Unit, scope: Scope, turn: StandingChange | None, actor: Actor, now: datetime
-    ) -> tuple[Plan, list[Left]]:
-        """The same for all that is stored: what `minimal` would not have kept goes, memories of any status too."""
+    def past(self, unit: Unit, scope: Scope, decision: Plan) -> tuple[Plan, list[Left]]:
+        """The same for all that is stored: what `minimal` would not have kept goes, memories of any status too.
+
+        Args:
+            decision: the plan that sets the dial; the one given does that as well.
+        """
         memories = unit.memories.listing(scope, status=None)
         valued = self._valued_spans(unit, scope, {e.message for m in memories for e in m.evidence})
         kept = [m for m in memories if self._keeps(m, valued)]
@@ -157,7 +159,7 @@ class Retaining:
             f"detail {Detail.MINIMAL}, for the past too: {_many(gone, 'memory', 'memories')} and the words of "
             f"{_many(len(left), 'message')} go for good"
         )
-        return Plan(Verb.TRIM, actor, now, reason, tuple(changes), standing=turn), left
+        return replace(decision, verb=Verb.TRIM, reason=reason, changes=tuple(changes)), left
 
     def _keeps(self, memory: Memory, valued: Mapping[int, Sequence[Plain]]) -> bool:
         relation = memory.triple.relation if memory.triple else None

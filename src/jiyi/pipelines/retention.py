@@ -66,8 +66,14 @@ class Decision:
         return Plan(self.verb, actor, now, self.reason, (), standing=turn)
 
 
-def choose(detail: Detail) -> Decision:
-    """Set the dial."""
+def choose(detail: Detail, *, past: bool = False) -> Decision:
+    """Set the dial; with `past` what is stored is treated by it too.
+
+    Raises:
+        InputError: `past` with another detail than minimal.
+    """
+    if past and detail is not Detail.MINIMAL:
+        raise InputError(f"past goes with minimal: what was not kept cannot be brought back by {detail}")
 
     def change(standing: Standing, now: datetime) -> Standing:
         return standing if standing.detail is detail else replace(standing, detail=detail, detail_at=now)
