@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, tzinfo
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from jiyi.domain.confidence import confidence
 from jiyi.domain.feedback import Feedback, heeded
 from jiyi.domain.forgetting import ForgettingReceipt
-from jiyi.domain.memory import Category, IncomingMessage, Language, Memory, Message, Source, Status, Tier, parse_id
-from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
-from jiyi.domain.profile import Profile, render_profile
-from jiyi.domain.questions import Question
-from jiyi.domain.scope import Scope, check_name
+from jiyi.domain.memory import Category, IncomingMessage, Language, Source, Status, parse_id
+from jiyi.domain.plans import Change, Plan, Verb
+from jiyi.domain.scope import check_name
 from jiyi.domain.standing import Detail
 from jiyi.domain.summary import WHOLE, SessionSummary
-from jiyi.domain.tokens import estimate_tokens
-from jiyi.engine import Engine
-from jiyi.errors import InputError, NotFound, PlanRefused, TooLarge
+from jiyi.errors import InputError, PlanRefused, TooLarge
+from jiyi.memory_reader import MemoryReader
 from jiyi.pipelines.archive import Summary, read_archive
 from jiyi.pipelines.arguments import (
-    read_as_of,
     read_category,
     read_detail,
     read_feedback,
-    read_kinds,
     read_language,
     read_source,
-    read_status,
-    read_tiers,
 )
-from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
-from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.exporting import export_scope
 from jiyi.pipelines.forgetting import Request, read_request
 from jiyi.pipelines.gateway import ForgetReceipt, Left, Receipt
-from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.judging import Occasion
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
-from jiyi.pipelines.recall import NEAR, Filters, Recollection, Span
 from jiyi.pipelines.redistil import Redistilled
 from jiyi.pipelines.retention import Decision, Retention, choose, consent, pause, read_retention, resume
 from jiyi.pipelines.segments import close_segment
-from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.summarise import queue_session
 from jiyi.pipelines.upkeep import Upkept, keep_up
 from jiyi.pipelines.user_file import (
@@ -59,21 +46,13 @@ from jiyi.pipelines.user_file import (
     render_file,
     save,
 )
-from jiyi.ports import JobCounts, SessionInfo, Unit
+from jiyi.ports import Unit
 
 N = TypeVar("N", str, str | None)
 
 
-class ScopedMemory:
+class ScopedMemory(MemoryReader):
     """One user's memory: every verb below is bound to this scope. Make it with `MemoryLayer.scope`."""
-
-    def __init__(self, engine: Engine, scope: Scope, where: tzinfo, actor: Actor) -> None:
-        self._engine, self._scope, self._zone, self._actor = engine, scope, where, actor
-        self._store, self._parts, self._clock = engine.store, engine.parts, engine.clock
-
-    @property
-    def user(self) -> Scope:
-        return self._scope
 
     # ---------------------------------------------------------------- in
 
@@ -157,162 +136,6 @@ class ScopedMemory:
 
     # ---------------------------------------------------------------- out
 
-    def recall(
-        self,
-        query: str,
-        *,
-        limit: int = 8,
-        kinds: Collection[str] | None = None,
-        categories: Collection[Category | str] = (),
-        min_importance: int = 1,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        session: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        tiers: Collection[Tier | str] | None = None,
-        created_since: datetime | str | None = None,
-        created_until: datetime | str | None = None,
-        read_since: datetime | str | None = None,
-        read_until: datetime | str | None = None,
-        valid_at: datetime | str | None = None,
-        known_at: datetime | str | None = None,
-    ) -> Recollection:
-        """Answer a question with facts, memories and passages of history, best first (SPEC R1).
-
-        Args:
-            query: any text, up to 10 000 characters.
-            limit: items at the most.
-            kinds: of "fact", "memory", "message", "summary"; the first three by default. A summary opens into its
-                messages with `history(around="s3")`.
-            categories, min_importance, since, until, session, labels: drop what does not fit.
-            tiers: of "working", "fact", "semantic", "archive"; all but the archive by default.
-            created_since, created_until: memories learnt in that time. read_since, read_until: last read in that time.
-                Each of these four, and `tiers`, leaves messages out.
-            valid_at: what was true then, as far as we know today. known_at: what we knew then, and what had been
-                said by then; what was forgotten since was never known. Both: what we knew then of that time (SPEC B6).
-
-        Raises:
-            InputError: a filter that does not exist. TooLarge: the query is above the limit.
-        """
-        filters = Filters(
-            kinds=read_kinds(kinds),
-            categories=frozenset(map(read_category, categories)),
-            min_importance=min_importance,
-            since=None if since is None else instant(since),
-            until=None if until is None else instant(until),
-            session=self._stored_name(session),
-            labels=tuple((self._stored_name(k), self._stored_name(v)) for k, v in (labels or {}).items()),
-            tiers=NEAR if tiers is None else read_tiers(tiers),
-            created=Span(*(None if at is None else instant(at) for at in (created_since, created_until))),
-            read=Span(*(None if at is None else instant(at) for at in (read_since, read_until))),
-        )
-        now, then = self._clock(), read_as_of(valid_at, known_at)
-        with self._store.read() as unit:
-            found = recall_as_of(
-                self._parts.recall, unit, self._scope, query, now, then, limit=limit, filters=filters
-            )  # fmt: skip
-            # A look into the past is no sign of what is needed now.
-            counts = then.present and self._awake(unit)
-        if counts:
-            self._engine.reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
-        return found
-
-    def context(
-        self,
-        query: str,
-        *,
-        budget: int | None = None,
-        session: str | None = None,
-        language: Language | str | None = None,
-        count_tokens: Callable[[str], int] = estimate_tokens,
-    ) -> ContextBlock:
-        """The block for the system role: profile, rules, facts, memories, passages, under a budget (SPEC R4).
-
-        Args:
-            budget: tokens at the most, 800 by default.
-            session: the conversation going on.
-            language: of the headings, "zh" or "en"; the question's by default.
-            count_tokens: the host's own counter, if it has one.
-
-        Raises:
-            InputError: a budget below 60. TooLarge: the query is above the limit.
-        """
-        now = self._clock()
-        tongue = None if language is None else read_language(language)
-        with self._store.read() as unit:
-            block = self._parts.context(
-                unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
-                count_tokens=count_tokens,
-            )  # fmt: skip
-            counts = self._awake(unit)
-        if counts:
-            self._engine.reads.note(self._scope, block.read, now)
-        return block
-
-    def history(
-        self,
-        query: str | None = None,
-        *,
-        session: str | None = None,
-        around: str | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        limit: int = 50,
-    ) -> History:
-        """What was said (SPEC R5). With words: the turns that match, best first. Without: the turns in order.
-
-        Args:
-            around: a message id such as h17: the turns around it, in its session. Or a summary's, such as s3: the
-                turns it was made from.
-
-        Raises:
-            NotFound: no such message or summary.
-        """
-        start, end = (None if at is None else instant(at) for at in (since, until))
-        session = self._stored_name(session)
-        if query is not None and around is None:
-            found = self.recall(query, limit=limit, kinds={"message"}, session=session, since=start, until=end)
-            with self._store.read() as unit:
-                messages = {m.seq: m for m in unit.messages.get(self._scope, [int(i.id[1:]) for i in found.items])}
-            return History(tuple(messages[int(i.id[1:])] for i in found.items if int(i.id[1:]) in messages), found)
-        with self._store.read() as unit:
-            return read_history(unit, self._scope, session=session, around=around, since=start, until=end, limit=limit)
-
-    def sessions(self, limit: int = 1000) -> list[SessionInfo]:
-        """Sessions, the latest first."""
-        if limit < 1:
-            raise InputError(f"limit = {limit}: ask for 1 session or more")
-        with self._store.read() as unit:
-            return unit.messages.sessions(self._scope, limit)
-
-    def summaries(self, session: str | None = None) -> list[SessionSummary]:
-        """What sessions came to, by number: of one session, or of all (SPEC R6). Points that are no longer believed are
-        left out; `history(around="s3")` opens one into its messages."""
-        with self._store.read() as unit:
-            found = unit.summaries.listing(self._scope, session=self._stored_name(session))
-            return standing(unit, self._scope, found, self._clock())
-
-    def profile(
-        self,
-        *,
-        valid_at: datetime | str | None = None,
-        known_at: datetime | str | None = None,
-        max_chars: int | None = None,
-    ) -> Profile:
-        """The user in a few lines, each citing its memory (SPEC B7).
-
-        Args:
-            valid_at, known_at: as in `recall`; `domain.profile.diff_profiles` compares two profiles.
-            max_chars: 400 by default.
-        """
-        policy, then = self._parts.settings.profile, read_as_of(valid_at, known_at)
-        if max_chars is not None:
-            policy = replace(policy, max_chars=max_chars)
-        with self._store.read() as unit:
-            near = NEAR if then.present else ()
-            memories = memories_as_of(unit, self._scope, then, categories=policy.categories, tiers=near)
-        return render_profile(memories, then.age_at(self._clock()), policy)
-
     def write_profile(
         self, path: str | os.PathLike[str], *, language: Language | str | None = None, overwrite: bool = False
     ) -> WrittenProfile:
@@ -371,54 +194,6 @@ class ScopedMemory:
                 return work(unit)
         return self._store.write(work)
 
-    def memories(
-        self,
-        *,
-        status: Status | str | None = Status.LIVE,
-        categories: Collection[Category | str] = (),
-        tiers: Collection[Tier | str] | None = None,
-        valid_at: datetime | str | None = None,
-        known_at: datetime | str | None = None,
-    ) -> list[Memory]:
-        """Memories by number; `status=None` also those that ended or were retracted.
-
-        Args:
-            tiers: of "working", "fact", "semantic", "archive". By default the archive is left out, unless every status
-                or a time of the past is asked for.
-            valid_at: those that were true then, whatever became of them. known_at: as they were known then.
-        """
-        wanted, then = None if status is None else read_status(status), read_as_of(valid_at, known_at)
-        kinds = [read_category(c) for c in categories]
-        near = NEAR if wanted is not None and then.present else frozenset()
-        chosen = near if tiers is None else read_tiers(tiers)
-        with self._store.read() as unit:
-            return memories_as_of(unit, self._scope, then, status=wanted, categories=kinds, tiers=chosen)
-
-    def versions(
-        self, what: str, *, valid_at: datetime | str | None = None, known_at: datetime | str | None = None
-    ) -> list[Memory]:
-        """All values a fact has had, oldest first: by memory id (`m42`) or by the fact's name (数据库, budget).
-
-        Args:
-            valid_at: only what was true then. known_at: the values that were known then.
-
-        Raises:
-            NotFound: nothing of that id.
-        """
-        then, recall = read_as_of(valid_at, known_at), self._parts.recall
-        with self._store.read() as unit:
-            return versions_as_of(unit, self._scope, then, what, recall.facts, recall.indexing)
-
-    def evidence(self, memory: str) -> list[Message]:
-        """The messages a memory rests on. Raises: NotFound."""
-        with self._store.read() as unit:
-            found = self._memory(unit, memory)
-            return [m for m in unit.messages.get(self._scope, {e.message for e in found.evidence}) if not m.forgotten]
-
-    def confidence(self, memory: Memory, *, at: datetime | None = None) -> float:
-        """How sure we are of a memory now, or `at` another instant, in [0, 1] (SPEC B1)."""
-        return confidence(memory, at or self._clock(), self._parts.settings.confidence)
-
     # ---------------------------------------------------------------- changes
 
     def correct(self, memory: str, text: str) -> Receipt:
@@ -444,11 +219,6 @@ class ScopedMemory:
             return self._parts.gateway.apply(unit, self._scope, plan)
 
         return self._store.write(work)
-
-    def questions(self) -> list[Question]:
-        """What only the user can settle: contradictions, hearsay, verifications that are past. The oldest first (SPEC B9)."""
-        with self._store.read() as unit:
-            return self._parts.answering.questions(unit, self._scope, self._clock(), self._zone)
 
     def answer(self, question: str, text: str) -> Receipt:
         """Settle an open question (SPEC B9).
@@ -536,11 +306,6 @@ class ScopedMemory:
         )
         return self._engine.forget(self._scope, request, self._actor, dry_run=dry_run)
 
-    def receipts(self) -> list[ForgettingReceipt]:
-        """What was forgotten so far: that, when and how much, never what; and the copies that still may hold it."""
-        with self._store.read() as unit:
-            return unit.forgotten.receipts(self._scope)
-
     def verify_forgotten(self) -> list[ForgettingReceipt]:
         """Hold all that is kept against every tombstone now; gives the receipts, with what came back in `returned`."""
         return self._engine.verify_forgotten(self._scope)
@@ -571,12 +336,6 @@ class ScopedMemory:
             if dry_run:
                 return redistiller.preview(unit, self._scope, now)
             return redistiller.outcome(unit, self._scope, after, now)
-
-    def ledger(self, *, after: int = 0, latest: int | None = None) -> list[LedgerEntry]:
-        """Plans that were applied, oldest first: those numbered above `after`, the `latest` so many of them."""
-        with self._store.read() as unit:
-            start = after if latest is None else max(after, unit.ledger.last_seq(self._scope) - latest)
-            return unit.ledger.entries(self._scope, after=start)
 
     def end(self, session: str) -> SessionSummary | None:
         """The session is over: what it said is distilled, by the language model too where there is one, and summarised
@@ -709,11 +468,6 @@ class ScopedMemory:
             self._engine.restore(self._scope, archive)
         return archive.summary
 
-    def lag(self) -> JobCounts:
-        """Jobs of this scope that are still to run (SPEC O5)."""
-        with self._store.read() as unit:
-            return unit.jobs.counts(self._scope, self._clock())
-
     # ---------------------------------------------------------------- small parts
 
     def _begin_redistilling(self, unit: Unit, now: datetime) -> int:
@@ -737,19 +491,6 @@ class ScopedMemory:
         receipt = self._store.write(lambda unit: parts.gateway.trim(unit, self._scope, *plan(unit)))
         self._store.purge()
         return receipt
-
-    def _awake(self, unit: Unit) -> bool:
-        return not unit.standings.get(self._scope).paused  # SPEC C5
-
-    def _memory(self, unit: Unit, memory: str) -> Memory:
-        found = unit.memories.get(self._scope, [parse_id(memory, "m")])
-        if not found:
-            raise NotFound(f"no memory {memory} here")
-        return found[0]
-
-    def _stored_name(self, name: N) -> N:
-        """A session or label as `observe` stored it (SPEC C11)."""
-        return name if name is None else self._parts.redaction.name(name)
 
     def _declared(self, text: str, category: Category | None) -> str:
         """A statement as it may be kept (SPEC C11, C12). Raises: InstructsAgent."""

@@ -236,7 +236,7 @@ class Gateway:
         for view in self.views:
             view.erase(unit, scope, Erased(plan.at, blots, gone))
         seqs = {m.seq for m in gone}
-        unit.ledger.erase(scope, seqs | _merged_into(unit, scope, seqs))
+        unit.ledger.erase(scope, seqs | merged_into(unit, scope, seqs))
         staying = tuple(c for c in plan.changes if c.after is not None)
         entry = unit.ledger.append(scope, replace(plan, changes=staying))
         return Receipt(plan.verb, plan_id(entry.seq), plan, impact(plan, self.policy))
