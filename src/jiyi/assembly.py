@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
@@ -18,8 +18,6 @@ from jiyi.domain.memory import Language
 from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
 from jiyi.domain.relations import Phrases, Vocabulary, parse_vocabulary
-from jiyi.domain.scope import Scope
-from jiyi.domain.standing import Detail, RetentionPolicy
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
 from jiyi.jobs import Clock
@@ -49,7 +47,7 @@ from jiyi.pipelines.summarise import Summariser
 from jiyi.pipelines.summarising.cues import Cues, parse_cues
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
-from jiyi.ports import ChatModel, Keys, Store, Unit
+from jiyi.ports import ChatModel, Keys, Store
 from jiyi.settings import GuardPolicy, Settings, read_settings, zone
 from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
 from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
@@ -204,18 +202,13 @@ def assemble(
         context=Context(recall, settings.context, settings.profile, settings.working, settings.confidence, vocabulary),
         redaction=redaction,
         guard=guard,
-        upkeep=Upkeep(gateway, merging, settings.tiers, settings.upkeep, _keeps_little(settings.retention)),
+        upkeep=Upkeep(gateway, merging, retaining, settings.tiers, settings.upkeep),
         reading_back=ReadingBack(judging, distiller),
         summariser=Summariser(load_cues(), indexing, distiller, redaction, settings.summaries),
         redistiller=Redistiller(retaining, judging, gateway, distiller_identity()),
         retaining=retaining,
         model=model,
     )
-
-
-def _keeps_little(policy: RetentionPolicy) -> Callable[[Unit, Scope], bool]:
-    """Whether `minimal` holds for a scope."""
-    return lambda unit, scope: policy.detail_of(unit.standings.get(scope)) is Detail.MINIMAL
 
 
 def open_model(settings: Settings, environment: Mapping[str, str]) -> ChatModel | None:

@@ -273,15 +273,13 @@ class Engine:
 
 
 def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
-    policy = parts.settings.retention
-
     def index(unit: Unit, job: Job, now: datetime) -> None:
         index_messages(unit, job.scope, int(job.payload["last"]), parts.indexing)
 
     def distil(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
         said = job.payload.get("detail")
-        detail = Detail(said) if said else policy.detail_of(unit.standings.get(job.scope))
+        detail = Detail(said) if said else parts.retaining.detail(unit, job.scope)
         distil_messages(unit, job.scope, first, last, now, detail, parts.retaining, parts.judging, parts.gateway)
         if first == 1:
             # From the first message on; later rules are told by `doctor` that these have read everything (SPEC C13).
@@ -289,7 +287,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
 
     def summarised(unit: Unit, job: Job, now: datetime) -> None:
         # SPEC C5: a summary would keep words that `minimal` takes away; its digests stay.
-        if policy.detail_of(unit.standings.get(job.scope)) is not Detail.MINIMAL:
+        if parts.retaining.detail(unit, job.scope) is not Detail.MINIMAL:
             summarise(unit, job.scope, job.payload, now, parts.summariser)
 
     def redistil(unit: Unit, job: Job, now: datetime) -> None:

@@ -148,8 +148,10 @@ class MemoryLayer:
 
     def redistil(self) -> int:
         """Queue the distilling of all that every scope said, by the rules of now (SPEC C13); returns how many scopes.
-        `work()` does it; `scope(...).redistil(dry_run=True)` tells what it would do for one."""
-        now, scopes = self._clock(), self.scopes()
+        `work()` does it; `scope(...).redistil(dry_run=True)` tells what it would do for one. Paused scopes are left out."""
+        now = self._clock()
+        with self._store.read() as unit:
+            scopes = [scope for scope in unit.scopes() if not unit.standings.get(scope).paused]
         for scope in scopes:
             self._store.write(lambda unit, s=scope: self._parts.redistiller.begin(unit, s, now))  # type: ignore[misc]
         self._engine.wake()

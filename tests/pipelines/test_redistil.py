@@ -43,13 +43,16 @@ def rules(*, known: bool) -> Parts:
     parts = assemble(Settings(worker=False, timezone="Asia/Shanghai"))
     distiller = Distiller(vocabulary, load_constructions(), load_times(), parts.indexing.segmenter.fold)
     judging = replace(parts.judging, vocabulary=vocabulary)
+    retaining = replace(parts.retaining, distiller=distiller)
     redistiller = replace(
         parts.redistiller,
-        distiller=distiller,
+        retaining=retaining,
         judging=judging,
         identity="00000000000b" if known else "00000000000a",
     )
-    return replace(parts, vocabulary=vocabulary, distiller=distiller, judging=judging, redistiller=redistiller)
+    return replace(
+        parts, vocabulary=vocabulary, distiller=distiller, judging=judging, retaining=retaining, redistiller=redistiller
+    )
 
 
 BEFORE, AFTER = rules(known=False), rules(known=True)
@@ -263,7 +266,8 @@ def test_retiring_much_at_once_is_refused(store: Store, clock: Clock) -> None:
     vocabulary = Vocabulary([*load_vocabulary(), *parse_vocabulary(more)])
     distiller = Distiller(vocabulary, load_constructions(), load_times(), AFTER.indexing.segmenter.fold)
     judging = replace(AFTER.judging, vocabulary=vocabulary)
-    many = replace(AFTER, vocabulary=vocabulary, distiller=distiller, judging=judging)
+    retaining = replace(AFTER.retaining, distiller=distiller)
+    many = replace(AFTER, vocabulary=vocabulary, distiller=distiller, judging=judging, retaining=retaining)
     old = me_with(store, many, clock)
     said(old, clock, *(f"我们的镇店之宝{name}是一把老算盘。" for name in "甲乙丙丁戊己"))
     held = memories(old)

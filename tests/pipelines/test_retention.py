@@ -233,6 +233,11 @@ ACTS = st.lists(
             lambda me: me.undo("p1"),
             lambda me: me.undo("p99"),
             lambda me: me.end("s1"),
+            lambda me: me.feedback("m1", "helpful"),
+            lambda me: me.redistil(),
+            lambda me: me.redistil(dry_run=True),
+            lambda me: me.upkeep(),
+            lambda me: me.summaries(),
             lambda me: me.pause(),
             lambda me: me.retention("minimal", dry_run=True),
             lambda me: me.forget(memory="m1", dry_run=True),
@@ -284,6 +289,46 @@ def test_not_a_value_changes_while_paused(acts: list[Callable[[ScopedMemory], An
         layer.work()
     assert store.data.state.scopes == before
     layer.close()
+
+
+@pytest.mark.parametrize("text", ["我喜欢绿茶。", "I like green tea."])
+def test_verbs_of_the_user_say_that_they_must_wait(layer: MemoryLayer, tmp_path: Path, text: str) -> None:
+    me = layer.scope("ming")
+    say(me, text)
+    file = tmp_path / "USER.md"
+    me.write_profile(file)
+    me.pause()
+    before = me.ledger()
+    for act in (
+        lambda: me.correct("m1", "我喜欢红茶"),
+        lambda: me.feedback("m1", "helpful"),
+        lambda: me.redistil(),
+        lambda: me.upkeep(),
+        lambda: me.read_profile(file),
+        lambda: me.undo("p1"),
+    ):
+        with pytest.raises(MemoryPaused, match="jiyi resume"):
+            act()
+    assert layer.redistil() == 0
+    assert me.ledger() == before
+    assert me.end("s1") is None
+
+
+def test_forgetting_everything_leaves_what_the_user_decided(layer: MemoryLayer, clock: Clock) -> None:
+    me = layer.scope("ming")
+    me.consent(given=True, notice="v2")
+    me.retention("minimal")
+    say(me, "我喜欢绿茶。", "I like green tea.")
+    layer.work()
+    before = me.retention()
+    me.pause()
+    clock.advance(days=1)
+    me.forget(everything=True)
+    assert me.memories(status=None) == []
+    assert me.retention().paused
+    me.resume()
+    assert me.retention() == before
+    assert [e.plan.verb.value for e in me.ledger() if e.plan.standing] == ["consent", "retention", "pause", "resume"]
 
 
 # ------------------------------------------------------------------ out and back

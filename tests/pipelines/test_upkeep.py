@@ -12,7 +12,7 @@ from jiyi.assembly import assemble, open_memory
 from jiyi.domain.memory import Memory, Tier
 from jiyi.domain.plans import Verb
 from jiyi.domain.scope import Scope
-from jiyi.errors import InputError, PlanRefused
+from jiyi.errors import InputError, MemoryPaused, PlanRefused
 from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.gateway import UPKEEP
 from jiyi.pipelines.upkeep import RULES, keep_up
@@ -223,12 +223,40 @@ def test_what_was_replaced_by_an_erased_memory_points_nowhere(layer: MemoryLayer
 
 def test_under_minimal_what_goes_is_erased_at_once(layer: MemoryLayer, clock: Clock) -> None:
     me = layer.scope("li")
+    me.retention("minimal")
     me.remember(TEXTS[0], category="project")
     clock.advance(days=181)
-    kept = replace(layer._parts.upkeep, at_once=lambda unit, scope: True)
-    upkept = keep_up(layer._store, ME, kept, me._actor, clock.now)
-    assert [m.to for m in upkept.moves] == [None]
+    assert [m.to for m in me.upkeep(dry_run=True).moves] == [None]
+    assert [m.to for m in me.upkeep().moves] == [None]
     assert me.memories(status=None) == []
+
+
+@pytest.mark.parametrize("said", ["我们的预算是50万。今天路上很堵。", "Our budget is 50k. Traffic was awful today."])
+def test_under_minimal_the_words_that_were_left_go_with_the_memory(layer: MemoryLayer, clock: Clock, said: str) -> None:
+    me = layer.scope("li")
+    me.retention("minimal")
+    me.observe([{"role": "user", "text": said}])
+    layer.work()
+    assert any("50" in m.text for m in me.history().messages)
+    clock.advance(days=800)
+    assert None in [m.to for m in me.upkeep().moves]
+    assert me.memories(status=None) == []
+    assert not any("50" in m.text for m in me.history().messages)
+
+
+def test_while_paused_nothing_is_kept_up(layer: MemoryLayer, clock: Clock) -> None:
+    me = layer.scope("li")
+    me.remember(TEXTS[0], category="project")
+    me.pause()
+    before = me.ledger()
+    wait(layer, clock, 190)
+    with pytest.raises(MemoryPaused, match="resume"):
+        me.upkeep()
+    assert me.upkeep(dry_run=True).moves
+    assert (me.ledger(), [m.tier for m in me.memories()]) == (before, [Tier.FACT])
+    me.resume()
+    wait(layer, clock, 1)
+    assert me.memories() == []
 
 
 # ------------------------------------------------------------------ merging

@@ -160,8 +160,7 @@ class Redistiller:
     ) -> Plan:
         """What a message states, judged; but for what the user took back, and what it has told a memory that ended since:
         that is history, and no second statement."""
-        detail = self.retaining.policy.detail_of(unit.standings.get(scope))
-        stated = self.retaining.read(unit, scope, message, detail)
+        stated = self.retaining.read(unit, scope, message, self.retaining.detail(unit, scope))
         read = [o for o in stated if (message.seq, o.value) not in rejected]
         # The same entrance as for new talk: what was forgotten, what echoes and what instructs stays out.
         told = self.retaining.admit(unit, scope, message, read).observations

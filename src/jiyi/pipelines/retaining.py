@@ -53,6 +53,10 @@ class Retaining:
     words: Callable[[str], list[str]]
     policy: RetentionPolicy
 
+    def detail(self, unit: Unit, scope: Scope) -> Detail:
+        """The detail in force for a user."""
+        return self.policy.detail_of(unit.standings.get(scope))
+
     # -------------------------------------------------------------- what is learnt
 
     def read(self, unit: Unit, scope: Scope, message: Message, detail: Detail) -> list[Observation]:
@@ -182,7 +186,8 @@ class Retaining:
         """What is left of each message that loses something."""
         readable = [m for m in messages if not m.forgotten and not m.digest]
         left = {m.seq: Left(m, _only(m.text, cited.get(m.seq, ()))) for m in readable}
-        said = [m for m in readable if m.role is Role.USER and not left[m.seq].text]
+        # Of a message that lost words before, what goes now was no other talk.
+        said = [m for m in readable if m.role is Role.USER and not left[m.seq].text and not m.altered]
         left |= {one.message.seq: one for one in self._digests(unit, scope, said)}
         return [one for _, one in sorted(left.items()) if one.text != one.message.text]
 

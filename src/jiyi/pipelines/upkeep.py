@@ -10,7 +10,7 @@ and doing one twice changes nothing the second time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -20,9 +20,11 @@ from jiyi.domain.encoding import instant, optional_micros
 from jiyi.domain.merging import Merge, nominees
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.scope import Scope
+from jiyi.domain.standing import Detail
 from jiyi.domain.tiers import Aging, Move, TierPolicy, moved, next_due, outlook
 from jiyi.pipelines.gateway import UPKEEP, Gateway, Receipt
 from jiyi.pipelines.merging import Merging
+from jiyi.pipelines.retaining import Retaining
 from jiyi.ports import Store, Unit
 from jiyi.settings import UpkeepPolicy
 
@@ -55,20 +57,15 @@ class Upkept:
     dry_run: bool = False
 
 
-def _never(unit: Unit, scope: Scope) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What upkeep needs besides the store. `at_once` says of a scope that nothing is archived there: what goes is erased
-    (SPEC F3, under `minimal`)."""
+    """What upkeep needs besides the store. Under `minimal` nothing is archived: what goes is erased (SPEC F3)."""
 
     gateway: Gateway
     merging: Merging
+    retaining: Retaining
     tiers: TierPolicy
     policy: UpkeepPolicy
-    at_once: Callable[[Unit, Scope], bool] = _never
 
     def step(
         self, unit: Unit, scope: Scope, after: int, now: datetime, *, actor: Actor = RULES, dry_run: bool = False
@@ -77,13 +74,15 @@ class Upkeep:
         if not dry_run:
             self.gateway.check_awake(unit, scope, Verb.UPKEEP)
         known = unit.memories.aging(scope, after, self.policy.batch)
-        at_once = self.at_once(unit, scope)
+        at_once = self.retaining.detail(unit, scope) is Detail.MINIMAL
         looks = [outlook(m, now, self.tiers, at_once=at_once) for m in known]
         wanted = {move.seq: move for move, _ in looks if move is not None}
         held = self._left_alone(unit, scope, wanted, now)
         moves = tuple(move for seq, move in wanted.items() if seq not in held)
         plans = self._plans(unit, scope, moves, now, actor)
         receipts = [self.gateway.preview(plan) if dry_run else self._carry_out(unit, scope, plan) for plan in plans]
+        if at_once and not dry_run:
+            receipts += [self._trim(unit, scope, plan) for plan in plans if plan.verb is Verb.FORGET]
         merges = list(self._merge(unit, scope, known, now, actor, dry_run=dry_run))
         return Step(
             scanned=len(known),
@@ -148,6 +147,12 @@ class Upkeep:
 
     def _carry_out(self, unit: Unit, scope: Scope, plan: Plan) -> Receipt:
         return (self.gateway.expire if plan.verb is Verb.FORGET else self.gateway.apply)(unit, scope, plan)
+
+    def _trim(self, unit: Unit, scope: Scope, erased: Plan) -> Receipt:
+        """SPEC C5: of a message of which only cited words were left, those go that no memory cites any more."""
+        seqs = {e.message for c in erased.changes if c.before is not None for e in c.before.evidence}
+        trimmed = [m for m in unit.messages.get(scope, seqs) if m.altered]
+        return self.gateway.trim(unit, scope, *self.retaining.trimming(unit, scope, trimmed, erased.actor, erased.at))
 
     def _due(
         self, known: Sequence[Aging], looks: Iterable[Look], held: Mapping[int, datetime], now: datetime
