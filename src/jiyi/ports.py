@@ -119,7 +119,7 @@ class Messages(Protocol):
         """
 
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
-        """Forgetting only: put each message in the place of the one of its number, as it is given, id and session too.
+        """Forgetting and retention only: put each message in the place of the one of its number, as it is given, id and session too.
 
         It counts as `altered` from now on. Numbers that no message has change nothing. As with `replace_text`, no byte
         of what stood there stays after a checkpoint. Gateway, and observing for what it just stored.

@@ -487,8 +487,14 @@ class ScopedMemory(MemoryReader):
                 return parts.gateway.preview(plan(unit)[0])
         if not past:
             return self._store.write(lambda unit: parts.gateway.apply(unit, self._scope, plan(unit)[0]))
+
+        def trim(unit: Unit) -> Receipt:
+            # A job that another process has in hand may have read what goes now: it must not end.
+            unit.jobs.recall(self._scope, now)
+            return parts.gateway.trim(unit, self._scope, *plan(unit))
+
         self._engine.work()
-        receipt = self._store.write(lambda unit: parts.gateway.trim(unit, self._scope, *plan(unit)))
+        receipt = self._store.write(trim)
         self._store.purge()
         return receipt
 
