@@ -224,7 +224,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("I use Helix on Fedora", "USES_EDITOR", "Helix"),
     Claim("I use Helix on Fedora", "USES_OS", "Fedora"),
     Claim("我有两个女儿，叫小雨和小雪", "RELATIVE_NAMED", "小雨和小雪", "用户的女儿"),
-    Claim("I have two kids, Tom and Ann", "RELATIVE_NAMED", "Ann", "User's children"),
+    Claim("I have two kids, Tom and Ann", "RELATIVE_NAMED", "Ann", "User's child"),
     Claim("我表弟李清住在杭州", "RELATIVE_NAMED", "李清", "用户的表弟"),
     Claim("My sister Julia lives in Bergen", "RELATIVE_NAMED", "Julia", "User's sister"),
     Claim("My son loves dinosaurs but hates broccoli", "DISLIKES", "broccoli", "User's son"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jiyi.domain.memory import Category, Language, Mode
@@ -151,6 +151,29 @@ class Fitter:
             if compiled(source).fullmatch(written):
                 return self._identified(kind, written, talk)
         return None
+
+    def taken_for_granted(self, view: View, match: re.Match[str], known: Collection[str]) -> Found | None:
+        """The relative or the pet of whom somebody speaks (my son Tom), by name where it is said; None when `known`.
+
+        `known` are the subjects and the relations that the sentence states outright.
+        """
+        word = match["kin_said"].lower()
+        name, told = self.grammar.presupposed[word]
+        kin = self.grammar.kin_of[word]
+        naming, relation = self.vocabulary.get(self.constructions.naming), self.vocabulary.get(name)
+        if kin in known or name in known or relation is None or naming is None:
+            return None
+        start, end = match.span()
+        found = Found(told, told, start, match.end("kin_said"), self.language, relation=relation, subject=USER,
+                      implied=True, object_start=match.start("kin_said"))  # fmt: skip
+        found = replace(found, value=self.objects.value(told, relation))
+        called = match.groupdict().get("name_said")
+        span = Clause(*match.span("name_said")) if called else None
+        if called and span is not None and self.objects.is_a(view, span, "given_name"):
+            value = self.objects.value(called, naming)
+            return replace(found, relation=naming, subject=self.each_of(kin), object=called, value=value, end=end,
+                           object_start=span.start)  # fmt: skip
+        return found
 
     # ------------------------------------------------------------------ matching
 
@@ -372,7 +395,11 @@ class Fitter:
     def _relative_in(self, words: str) -> str | None:
         """Whom an object like 一个弟弟 or "a black dog" brings in."""
         found = compiled(self.grammar.kin).findall(words)
-        return self.grammar.kin_of[found[-1].lower()] if found else None
+        return self.each_of(self.grammar.kin_of[found[-1].lower()]) if found else None
+
+    def each_of(self, relatives: str) -> str:
+        """Whom the name of one of several relatives is filed under: two dogs are called Max and Ida."""
+        return self.grammar.one_of.get(relatives, relatives)
 
     def _also(self, form: Form, found: Found, who: Who, talk: Talk) -> list[Found]:
         """What the same words state besides: who deploys with Docker can use it."""

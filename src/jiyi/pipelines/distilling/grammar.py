@@ -43,6 +43,8 @@ _BUILT_IN = {
     "letters": r"[A-Za-z0-9-]*",
     "id": r"[A-Za-z0-9_./\\:~$@-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
 }
+# Word lists of which it is found out which word was said.
+_FOUND_OUT = ("owner", "kin_said", "name_said")
 _TRIGGERS = ("{name}", "{verb}", "{deed}")
 _SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?", "second": r".+?", "time": f"{TIME}+"}
 # Up to three words that do not begin with who or which it is.
@@ -110,6 +112,8 @@ class Marker:
 class Grammar:
     """Everything about one language. Patterns are regexes for the folded text, not compiled yet.
 
+    `kin_of` is the subject that a word for a relative is filed under, `one_of` the one for each of several of them, and
+    `presupposed` the relation and the object of one who is taken for granted.
     `cues` are texts one of which stands wherever the pattern of that name matches; none when it may match anywhere.
     """
 
@@ -119,6 +123,8 @@ class Grammar:
     anybody: str
     kin: str
     kin_of: Mapping[str, str]
+    one_of: Mapping[str, str]
+    presupposed: Mapping[str, tuple[str, str]]
     patterns: Mapping[str, str]
     cues: Mapping[str, tuple[str, ...]]
     joint: str
@@ -166,6 +172,9 @@ _ANYWHERE = (
     "addressed",
     "others",
     "no_split",
+    "presupposed",
+    "absent",
+    "nowadays",
 )
 _AT_END = ("tail", "particle", "kept_after", "tag")
 LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")
@@ -181,7 +190,8 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
         lists = {Language(code): data[code] for code in ("zh", "en")}
         types = {**data["types"], **data["members"]}
         kin = data["kin"]
-        builders = {language: _Builder(language, table, types, kin) for language, table in lists.items()}
+        presupposed = data["presupposed"]
+        builders = {language: _Builder(language, table, types, kin, presupposed) for language, table in lists.items()}
         forms: dict[Language, list[Form]] = {language: [] for language in builders}
         markers: dict[Language, list[Marker]] = {language: [] for language in builders}
         for entry in data["construction"]:
@@ -208,7 +218,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             naming=str(data["naming"]),
             plain=frozenset(data["plain"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
-            relations=frozenset(r for found in forms.values() for f in found for r in _named(f)),
+            relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, SettingsError):
@@ -234,13 +244,20 @@ class _Builder:
         language: Language,
         table: Mapping[str, Any],
         types: Mapping[str, Sequence[str]],
-        kin: Mapping[str, Mapping[str, Sequence[str]]],
+        kin: Mapping[str, Mapping[str, Any]],
+        presupposed: Mapping[str, Mapping[str, Mapping[str, str]]],
     ) -> None:
         self.language = language
         self.table = table
         self.types = types
         self.kin_of = {word.lower(): relative(words) for words in kin.values() for word in words[language]}
-        self.words: Mapping[str, Sequence[str]] = {**table["words"], "kin_word": list(self.kin_of)}
+        self.one_of = {relative(words): relative(kin[words["one"]]) for words in kin.values() if "one" in words}
+        self.presupposed = {w: (name, said) for name, told in presupposed.items() for w, said in told[language].items()}
+        self.words: Mapping[str, Sequence[str]] = {
+            **table["words"],
+            "kin_word": list(self.kin_of),
+            "kin_said": list(self.presupposed),
+        }
         self.space = r"\s*" if language is Language.ZH else r"\s+"
         # Who a subject is, is looked up afterwards: the same long lists inside every form would take long to compile.
         self.anybody = r"[^\s,:]{1,12}?" if language is Language.ZH else r"[^,:]{1,40}?"
@@ -320,6 +337,8 @@ class _Builder:
             anybody="|".join(f"(?:{source})" for _, source in subjects),
             kin=self.source(("{kin_word}",), "kin_word"),
             kin_of=self.kin_of,
+            one_of=self.one_of,
+            presupposed=self.presupposed,
             joint=self._joint(patterns["split"], patterns["no_split"], patterns["starters"]),
             patterns=patterns,
             cues={name: self._one_of(table[name], 0) for name in LISTS},
@@ -425,8 +444,8 @@ class _Builder:
         if word not in self.words:
             raise SettingsError(f"{where}: unknown word list or slot {{{word}}}")
         choice = self._choice(sorted(self.words[word], key=len, reverse=True), f"words.{word}", depth + 1)
-        if word == "owner":
-            return f"(?P<owner>{choice})"
+        if word in _FOUND_OUT:
+            return f"(?P<{word}>{choice})"
         # A bounded number, so that no text can make the search explode.
         return f"(?:{choice}{self.space}){{0,4}}" if star else choice
 

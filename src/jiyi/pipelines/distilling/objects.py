@@ -26,6 +26,8 @@ _ITEMS = {
     "、": re.compile(r"、|(?<=[^、])(?:以及|还有|和)(?=[^、]+$)"),
     ",": re.compile(r"(?!(?<=\d),\d{3}(?!\d)),\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+"),
 }
+# A word that can share the description of the one before; playing and hiking stand by themselves.
+_BARE = re.compile(r"[a-z]+(?<!ing)")
 # The comma of 10,000 parts no items.
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
@@ -135,9 +137,17 @@ class Objects:
             items.append(trimmed(view.shadow, at, match.start()))
             at = match.end()
         items.append(trimmed(view.shadow, at, span.end))
-        if any(not 0 < i.end - i.start <= LONGEST_ITEM[self.language] for i in items):
+        if any(not 0 < i.end - i.start <= LONGEST_ITEM[self.language] for i in items) or self._described(view, items):
             return [span]
         return items
+
+    def _described(self, view: View, items: list[Clause]) -> bool:
+        """Whether the first word describes all of them: Spanish culture, music and cuisine."""
+        first = items[0]
+        blank = view.shadow.find(" ", first.start, first.end)
+        if blank < 0 or not self.is_a(view, Clause(first.start, blank), "nationality"):
+            return False
+        return all(_BARE.fullmatch(view.shadow, i.start, i.end) for i in items[1:])
 
     def _pattern(self, name: str) -> re.Pattern[str]:
         return compiled(self.grammar.patterns[name])

@@ -68,7 +68,11 @@ class Reader:
         said = list(sentences(view.shadow))
         talk.alone = len(said) == 1
         for sentence in said:
-            found += self._scan(view, sentence, talk).sentence(sentence)
+            scan = self._scan(view, sentence, talk)
+            read = scan.sentence(sentence)
+            found += read
+            if not sentence.asked:
+                found += scan.presupposed(sentence, read)
             talk.first = False
         return self._talk_only(view, found) if found else found
 
@@ -257,6 +261,19 @@ class _Scan:
         pattern = compiled(self.grammar.patterns["instruction_alone"])
         return pattern.fullmatch(self.view.shadow, span.start, span.end) is not None
 
+    def presupposed(self, sentence: Sentence, read: Sequence[Found]) -> list[Found]:
+        """Whom a sentence takes for granted: my son started school. Nothing where it states more of the same one."""
+        start, end = sentence.start, sentence.end
+        if not self.may("presupposed", start, end):
+            return []
+        pattern = compiled(self.grammar.patterns["presupposed"])
+        said = [m for m in pattern.finditer(self.view.shadow, start, end) if self.view.shadow[m.end() : m.end() + 1] != "-"]
+        if not said or self.search("absent", start, end) or self.search("sentence", start, end):
+            return []
+        known = {f.subject for f in read} | {f.relation.name for f in read if f.relation is not None}
+        found = (self.fitter.taken_for_granted(self.view, match, known) for match in said)
+        return [f for f in found if f is not None]
+
     # ------------------------------------------------------------------ clauses
 
     def clauses(self, parts: Sequence[Clause], explained: list[Clause] | None = None) -> list[Found]:
@@ -311,10 +328,17 @@ class _Scan:
             return found
         if found.relation.single and self.fitter.correcting(self.view, self.talk):
             return replace(found, mode=Mode.CORRECTION)
+        if found.relation.single and self._nowadays(found, parts):
+            return replace(found, mode=Mode.CHANGE)
         for marker in self.grammar.markers:
             if found.relation.name in marker.only and any(self._has(marker.pattern, c) for c in parts):
                 return replace(found, mode=marker.mode)
         return found
+
+    def _nowadays(self, found: Found, parts: Sequence[Clause]) -> bool:
+        """我现在住在苏州 says that it was otherwise before (SPEC B3)."""
+        whole = next((c for c in parts if c.start <= found.start < c.end), None)  # with the 现在 that opens it
+        return whole is not None and self.search("nowadays", whole.start, max(whole.end, found.end))
 
     def _hearsay(self, clause: Clause) -> Clause:
         """张三说他负责… → 他负责…, from here to the end of the sentence somebody else's word (SPEC C9)."""
