@@ -41,6 +41,7 @@ _BUILT_IN = {
     "rest": r".*",
     "small": r"(?-i:[a-z])",
     "letters": r"[A-Za-z0-9-]*",
+    "gerund": r"[A-Za-z-]+ing(?![A-Za-z])",
     "id": r"[A-Za-z0-9_./\\:~$@-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
 }
 # Word lists of which it is found out which word was said.

@@ -267,7 +267,9 @@ class _Scan:
         if not self.may("presupposed", start, end):
             return []
         pattern = compiled(self.grammar.patterns["presupposed"])
-        said = [m for m in pattern.finditer(self.view.shadow, start, end) if self.view.shadow[m.end() : m.end() + 1] != "-"]
+        said = [
+            m for m in pattern.finditer(self.view.shadow, start, end) if self.view.shadow[m.end() : m.end() + 1] != "-"
+        ]
         if not said or self.search("absent", start, end) or self.search("sentence", start, end):
             return []
         known = {f.subject for f in read} | {f.relation.name for f in read if f.relation is not None}
