@@ -31,7 +31,7 @@ _END = re.compile(
     r"[。!?;\n\u2026]+|(?<!\bmr)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\bvs)(?<!\bmrs)(?<!e\.g)(?<!i\.e)\.+(?=\s|$|[\u4e00-\u9fff])",
     re.I,
 )
-_COMMA = re.compile(r"(?<!\d),|,(?!\s?\d)|\s+[-\u2013\u2014]+\s+|\u2014+|[()]|~+")
+_COMMA = re.compile(r"(?<!\d),|,(?!\s?\d)|\s+[-\u2013\u2014]+\s+|(?<=[a-z])-\s+(?!and\b|or\b|to\b)|\u2014+|[()]|~+")
 _ITEM = r"(?!(?:i|we|my|our|it|he|she|they|but|so|which|because|and|though)\b)[\w'&-]+(?: [\w'&-]+){0,2}"
 _LIST_TAIL = re.compile(rf"\s*(?:{_ITEM},\s*)*(?:{_ITEM},?\s+)?(?:and|or|&)\s+{_ITEM}\s*$", re.I)
 # The comma of "a safe, inviting place" parts no clauses.
