@@ -79,7 +79,7 @@ def test_a_life_with_await(
 
 def test_many_tasks_at_once(tmp_path: Path) -> None:
     async def live() -> list[int]:
-        async with await open_memory_async(tmp_path / "memory.db", worker=False) as memory:
+        async with open_memory_async(tmp_path / "memory.db", worker=False) as memory:
             users = [memory.scope(f"u{n}") for n in range(6)]
 
             async def talk(number: int) -> None:

@@ -1,6 +1,6 @@
 """The async twin of the façade: the same verbs and arguments, each awaited, run in threads (SPEC U1).
 
-    async with await open_memory_async("memory.db") as memory:
+    async with open_memory_async("memory.db") as memory:
         await memory.scope("u001").observe([...], session="s1")
 
 A task that is cancelled stops waiting; a call that has begun still ends in its thread. Callbacks are called there too.

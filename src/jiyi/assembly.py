@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
@@ -124,13 +124,38 @@ def open_memory(
     return layer
 
 
-async def open_memory_async(path: str | os.PathLike[str] | None = None, **options: Any) -> AsyncMemoryLayer:
-    """Open a memory for `await`: the same verbs, run in threads (SPEC U1). Takes and raises what `open_memory` does."""
-    import asyncio
+def open_memory_async(path: str | os.PathLike[str] | None = None, **options: Any) -> Opening:
+    """Open a memory for `await`: the same verbs, run in threads (SPEC U1). Takes and raises what `open_memory` does.
 
-    from jiyi.aio import AsyncMemoryLayer  # Who does not use it need not load asyncio.
+    Use it with `async with`, which closes it too, or await it.
+    """
+    return Opening(partial(open_memory, path, **options))
 
-    return AsyncMemoryLayer(await asyncio.to_thread(open_memory, path, **options))
+
+class Opening:
+    """A memory that is being opened, by `await` or `async with`."""
+
+    def __init__(self, opening: Callable[[], MemoryLayer]) -> None:
+        self._opening = opening
+        self._memory: AsyncMemoryLayer | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncMemoryLayer]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncMemoryLayer:
+        self._memory = await self._open()
+        return self._memory
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._memory is not None:
+            await self._memory.close()
+
+    async def _open(self) -> AsyncMemoryLayer:
+        import asyncio
+
+        from jiyi.aio import AsyncMemoryLayer  # Who does not use it need not load asyncio.
+
+        return AsyncMemoryLayer(await asyncio.to_thread(self._opening))
 
 
 def load_settings(path: str | None = None, **overrides: Any) -> Settings:
