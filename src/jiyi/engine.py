@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Reach, Remains
-from jiyi.domain.plans import Actor
+from jiyi.domain.plans import ADMIN, Actor
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
@@ -27,7 +27,7 @@ from jiyi.pipelines.guarding import Guard
 from jiyi.pipelines.indexing import Indexing, index_messages
 from jiyi.pipelines.judging import Judging
 from jiyi.pipelines.model_distil import ModelDistiller
-from jiyi.pipelines.observe import DISTIL, INDEX, distil_messages
+from jiyi.pipelines.observe import DISTIL, INDEX, RULES, distil_messages
 from jiyi.pipelines.read_counts import ReadCounts
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
@@ -280,7 +280,8 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         first, last = int(job.payload["first"]), int(job.payload["last"])
         said = job.payload.get("detail")
         detail = Detail(said) if said else parts.retaining.detail(unit, job.scope)
-        distil_messages(unit, job.scope, first, last, now, detail, parts.retaining, parts.judging, parts.gateway)
+        actor = Actor(ADMIN, "job") if job.payload.get("approved") else RULES
+        distil_messages(unit, job.scope, first, last, now, detail, parts.retaining, parts.judging, parts.gateway, actor)
         if first == 1:
             # From the first message on; later rules are told by `doctor` that these have read everything (SPEC C13).
             unit.memories.mark_distilled_by(job.scope, parts.redistiller.identity)

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import TracebackType
 
 from jiyi.domain.forgetting import ForgettingReceipt
-from jiyi.domain.plans import Actor
+from jiyi.domain.plans import ADMIN, Actor
 from jiyi.domain.scope import Scope
 from jiyi.engine import Engine, Parts
-from jiyi.errors import NotFound, PlanRefused
+from jiyi.errors import InputError, NotFound, PlanRefused
 from jiyi.jobs import Clock
 from jiyi.pipelines.forgetting import Request
 from jiyi.pipelines.modelling.probing import probe
@@ -25,8 +25,6 @@ from jiyi.settings import zone
 SEGMENTER = "segmenter"
 DICTIONARY = "dictionary"
 """Names of what a database stores of its segmenter: the identity it was indexed with, and its own words, one a line."""
-ADMIN = "admin"
-"""The role that may forget for others (SPEC S2)."""
 UNFINISHED = "(a rebuild that did not finish)"
 """Stands for the segmenter of an index while it is rebuilt."""
 
@@ -70,9 +68,18 @@ class MemoryLayer:
         with self._store.read() as unit:
             return unit.jobs.dead(limit)
 
-    def retry_job(self, job_id: int) -> None:
-        """Queue a dead job again. Raises: NotFound."""
-        if not self._store.write(lambda unit: unit.jobs.revive(job_id, self._clock())):
+    def retry_job(self, job_id: int, *, role: str | None = None) -> None:
+        """Queue a dead job again.
+
+        Args:
+            role: "admin" lets what it says pass the limit of the gateway; the ledger names the administrator (SPEC W1).
+
+        Raises:
+            NotFound: no such job. InputError: a role that may not do that.
+        """
+        if role not in (None, ADMIN):
+            raise InputError(f"role {role!r}: only {ADMIN!r} may let a plan pass the limit")
+        if not self._store.write(lambda unit: unit.jobs.revive(job_id, self._clock(), approved=role == ADMIN)):
             raise NotFound(f"no dead job {job_id}: dead_jobs() lists them")
         self._engine.wake()
 

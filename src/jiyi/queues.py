@@ -101,8 +101,11 @@ class Jobs(Protocol):
     def dead(self, limit: int = 100) -> list[DeadJob]:
         """*Operator.* Dead letters, oldest first."""
 
-    def revive(self, job_id: int, now: datetime) -> bool:
-        """*Operator.* Queue a dead letter again from attempt 1; false when there is none of that id."""
+    def revive(self, job_id: int, now: datetime, *, approved: bool = False) -> bool:
+        """*Operator.* Queue a dead letter again from attempt 1; false when there is none of that id.
+
+        `approved` puts `"approved": true` into its payload: an administrator lets it pass the limit (SPEC W1).
+        """
 
 
 # ---------------------------------------------------------------------------------- schedule

@@ -112,3 +112,13 @@ def test_what_the_gateway_refuses_holds_back_nothing_said_beside_it(layer: Memor
     assert dead.error.startswith("PlanRefused")
     assert dead.attempts == 1
     assert layer.lag().waiting == 0
+    layer.retry_job(dead.id)
+    layer.work()
+    [dead] = layer.dead_jobs()
+    with pytest.raises(InputError, match="admin"):
+        layer.retry_job(dead.id, role="user")
+    layer.retry_job(dead.id, role="admin")
+    layer.work()
+    assert layer.dead_jobs() == []
+    assert [m.value for m in me.memories() if m.value in teas and not (m.triple and m.triple.negated)] == []
+    assert (me.ledger()[-1].plan.actor.who, me.ledger()[-1].plan.actor.surface) == ("admin", "job")

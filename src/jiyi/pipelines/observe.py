@@ -26,6 +26,7 @@ from jiyi.ports import Store, Unit
 from jiyi.settings import Limits
 from jiyi.text.passages import Folding
 
+RULES = Actor("rules", "job")
 INDEX, DISTIL = "index", "distil"
 """Kinds of the jobs that observing queues; the payload is `{"first": seq, "last": seq}`, and `detail` for distilling."""
 
@@ -135,6 +136,7 @@ def distil_messages(
     retaining: Retaining,
     judging: Judging,
     gateway: Gateway,
+    actor: Actor = RULES,
 ) -> int:
     """The distil job: each user message of the span is cleaned, distilled, judged and applied as one plan. Under `minimal`
     the words that no memory cites go in the same transaction (SPEC C5).
@@ -156,7 +158,7 @@ def distil_messages(
         if not admitted.observations and not admitted.refusals:
             continue
         occasion = Occasion(
-            Verb.DISTIL, Actor("rules", "job"), now, f"said in {message_handle(message.seq)}, session {message.session}"
+            Verb.DISTIL, actor, now, f"said in {message_handle(message.seq)}, session {message.session}"
         )
         plan = judging.all(unit, scope, admitted.observations, occasion)
         plan = replace(plan, judgements=(*plan.judgements, *admitted.refusals))
@@ -175,7 +177,7 @@ def distil_messages(
             applied += bool(plan.changes)
     if detail is Detail.MINIMAL:
         done = [m for m in messages if m.seq not in still_needed]
-        gateway.trim(unit, scope, *retaining.trimming(unit, scope, done, Actor("rules", "job"), now))
+        gateway.trim(unit, scope, *retaining.trimming(unit, scope, done, RULES, now))
     return applied
 
 

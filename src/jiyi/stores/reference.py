@@ -430,13 +430,16 @@ class _Jobs:
         letters = [letter for _, letter in self._access.all().dead.values()]
         return sorted(letters, key=lambda d: (d.died_at, d.id))[:limit]
 
-    def revive(self, job_id: int, now: datetime) -> bool:
+    def revive(self, job_id: int, now: datetime, *, approved: bool = False) -> bool:
         state = self._access.change_all()
         if job_id not in state.dead:
             return False
         queued, _ = state.dead.pop(job_id)
         state.last_turn += 1
-        state.jobs[job_id] = replace(queued, turn=state.last_turn, attempt=0, queued_at=now, due_at=now)
+        payload = json.dumps({**json.loads(queued.payload), "approved": True}) if approved else queued.payload
+        state.jobs[job_id] = replace(
+            queued, turn=state.last_turn, attempt=0, queued_at=now, due_at=now, payload=payload
+        )
         return True
 
     def _holds(self, job: Job) -> bool:

@@ -327,3 +327,13 @@ class JobsContract(Contract):
             store.write(done)
         assert finish(store, job) is True
         assert claim(store, 60) is None
+
+    def test_an_approved_dead_letter_says_so_and_keeps_the_rest(self, store: Store) -> None:
+        store.write(lambda unit: unit.jobs.put(ME, "distil", {"first": 3}, NOW))
+        job = claim(store)
+        assert job is not None
+        fail(store, job, 0, None)
+        assert store.write(lambda unit: unit.jobs.revive(job.id, later(1), approved=True))
+        again = claim(store, 1)
+        assert again is not None
+        assert dict(again.payload) == {"first": 3, "approved": True}

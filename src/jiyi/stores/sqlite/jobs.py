@@ -120,14 +120,15 @@ class SqliteJobs(Jobs):
             for job_id, owner, kind, attempts, error, died_at in self._access.rows(sql, (at_most(limit),))
         ]
 
-    def revive(self, job_id: int, now: datetime) -> bool:
+    def revive(self, job_id: int, now: datetime, *, approved: bool = False) -> bool:
         # At the end of its owner's queue: jobs behind it may have been done, or be running, meanwhile.
         sql = """
             UPDATE job SET state = 'waiting', attempt = 0, queued_at = ?, due_at = NULL, error = NULL, died_at = NULL,
-                           turn = (SELECT max(turn) + 1 FROM job)
+                           turn = (SELECT max(turn) + 1 FROM job),
+                           payload = CASE WHEN ? THEN json_set(payload, '$.approved', json('true')) ELSE payload END
             WHERE id = ? AND state = 'dead' RETURNING owner, lane
         """
-        revived = self._access.change_returning(sql, (micros(now), job_id))
+        revived = self._access.change_returning(sql, (micros(now), approved, job_id))
         for owner, lane in revived:
             self._step_up(owner, lane)
         return bool(revived)

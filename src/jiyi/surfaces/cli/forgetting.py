@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from jiyi.domain.forgetting import Copy, ForgettingReceipt
+from jiyi.domain.plans import ADMIN
 from jiyi.errors import InputError
-from jiyi.memory_layer import ADMIN, MemoryLayer
+from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.gateway import ForgetReceipt
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.surfaces.cli.calls import SURFACE, Call

@@ -12,6 +12,7 @@ import typer
 
 from jiyi.assembly import open_memory, restore_database
 from jiyi.domain.asking import Spent
+from jiyi.domain.plans import ADMIN
 from jiyi.errors import InputError, NotFound, StoreError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.settings import TextIndexName
@@ -26,11 +27,17 @@ def work(
     retry_dead: Annotated[
         list[int] | None, typer.Option(metavar="ID", help="First queue this dead job again; may be repeated.")
     ] = None,
+    approve_dead: Annotated[
+        list[int] | None,
+        typer.Option(metavar="ID", help="The same, and as an administrator let it pass the limit of the gateway."),
+    ] = None,
 ) -> None:
     """Run background jobs that are due, and list those that were given up."""
     with call.layer() as layer:
         for job in retry_dead or ():
             layer.retry_job(job)
+        for job in approve_dead or ():
+            layer.retry_job(job, role=ADMIN)
         done = call.work(layer)
         left, dead = layer.lag(), layer.dead_jobs()
     document = {
