@@ -118,7 +118,7 @@ def work(path: Path, now: datetime) -> None:
     """Run what is due, a line of progress a few jobs; what was done last."""
     parts = assemble(Settings(worker=False))
     known = parts.upkeep
-    counted = Counted(known.gateway, known.merging, known.tiers, known.policy)
+    counted = Counted(known.gateway, known.merging, known.retaining, known.tiers, known.policy)
     store = open_sqlite(path, synchronous="NORMAL")
     with MemoryLayer(store, replace(parts, upkeep=counted), lambda: now) as layer:
         start, jobs, own = time.process_time(), 0, 0.0

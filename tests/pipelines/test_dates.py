@@ -64,7 +64,7 @@ def test_the_words_stay_and_the_date_stands_beside_them(text: str, memory: str) 
     "text",
     [
         "我明天改了密码", "我昨天要去体检", "我昨天有个面试", "我每周五有个会", "我明天可能有个面试", "我表姐昨天改了密码了吗",
-        "他昨天改了密码", "我昨天吃了面条", "我昨天换了衣服", "I changed my password tomorrow", "I have a meeting every Friday",
+        "他昨天改了密码", "我昨天吃了面条", "我昨天换了衣服", "I changed my password tomorrow", "There may be a meeting every Friday",
         "She changed her password yesterday", "I had noodles yesterday", "I might have an interview tomorrow",
     ],
 )  # fmt: skip

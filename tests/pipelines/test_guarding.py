@@ -64,8 +64,8 @@ def hear_oneself(
 @pytest.mark.parametrize(
     ("fact", "echo", "new"),
     [
-        ("我对花生过敏。", "{block}\n对的。我最近搬家了，我住在成都。", "成都"),
-        ("I am allergic to peanuts.", "{block}\nRight. By the way, I live in Boston.", "Boston"),
+        ("我对花生过敏。", "{block}\n对的。我住在成都。", "成都"),
+        ("I am allergic to peanuts.", "{block}\nRight. I live in Boston.", "Boston"),
     ],
 )
 def test_a_new_statement_beside_an_echo_is_learnt(layer: MemoryLayer, fact: str, echo: str, new: str) -> None:
