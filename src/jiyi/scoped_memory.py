@@ -117,7 +117,7 @@ class ScopedMemory(MemoryReader):
         observations = self._parts.distiller.declare(
             declared.text,
             at=now.astimezone(self._zone),
-            session=session,
+            session=self._stored_name(check_name("session", session)),
             category=kind,
             importance=importance,
             source=read_source(source),
@@ -314,11 +314,18 @@ class ScopedMemory(MemoryReader):
         """Take an applied plan back to the exact prior state (SPEC W2).
 
         Raises:
-            NotFound: no such plan. PlanRefused: it forgot something, or later plans changed the same memories.
+            NotFound: no such plan. PlanRefused: it forgot something, later plans changed the same memories, or what was
+                learnt since contradicts what would stand again.
             MemoryPaused: the memory is paused.
         """
         seq, now = parse_id(plan, "p"), self._clock()
-        return self._store.write(lambda unit: self._parts.gateway.undo(unit, self._scope, seq, self._actor, now))
+
+        def work(unit: Unit) -> Receipt:
+            receipt = self._parts.gateway.undo(unit, self._scope, seq, self._actor, now)
+            self._parts.judging.check_consistent(unit, self._scope, receipt.plan)
+            return receipt
+
+        return self._store.write(work)
 
     def redistil(self, *, dry_run: bool = False) -> Redistilled:
         """Distil everything that was said again, by the rules of now (SPEC C13).
@@ -361,11 +368,6 @@ class ScopedMemory(MemoryReader):
 
             self._store.write(close)
 
-            def close(unit: Unit) -> None:
-                if self._awake(unit):
-                    close_segment(unit, self._scope, session, now, policy)
-
-            self._store.write(close)
             self._engine.work(slow=True)
         return next((s for s in self.summaries(session) if s.block == WHOLE), None)
 

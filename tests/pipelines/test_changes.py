@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jiyi.assembly import open_memory
 from jiyi.domain.memory import Status
 from jiyi.domain.plans import replay
 from jiyi.errors import InputError, NotFound, PlanRefused, TooLarge
@@ -138,3 +139,20 @@ def test_forgetting_leaves_nothing_to_read(layer: MemoryLayer) -> None:
     me.observe([{"role": "user", "text": "我住在无锡。我的职业是会计。", "id": message.id}], session="s1")
     layer.work()
     assert len(me.memories()) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "now"),
+    [
+        ("我住在杭州。", "我从杭州搬到成都了。", "成都"),
+        ("我住在杭州。", "我上个月从杭州搬到了成都。", "成都"),
+        ("I live in Leeds.", "I moved from Leeds to York.", "york"),
+    ],
+)
+def test_a_move_from_one_place_to_another_is_a_change_of_residence(before: str, said: str, now: str) -> None:
+    with open_memory("reference", worker=False) as layer:
+        me = layer.scope("ming")
+        for number, text in enumerate((before, said)):
+            me.observe([{"role": "user", "text": text, "at": f"2026-03-0{number + 1}T09:00:00+08:00"}])
+            layer.work()
+        assert [(m.key, m.value) for m in me.memories()] == [("@user|LIVES_IN", now)]

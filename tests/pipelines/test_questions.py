@@ -9,7 +9,7 @@ import pytest
 from jiyi.assembly import open_memory
 from jiyi.domain.memory import Source, Status
 from jiyi.domain.questions import Topic
-from jiyi.errors import InputError, NotFound
+from jiyi.errors import InputError, NotFound, PlanRefused
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
@@ -211,3 +211,43 @@ def test_an_author_other_than_the_user_cannot_take_a_facts_place(layer: MemoryLa
         me.observe([turn], session="s2")
     layer.work()
     assert [m.value for m in me.memories()] == ["leeds"]
+
+
+@pytest.mark.parametrize(
+    ("first", "denied", "second"),
+    [
+        ("我住在杭州。", "我不再住在杭州了。", "我住在成都。"),
+        ("I live in Leeds.", "I no longer live in Leeds.", "I live in York."),
+    ],
+)
+def test_an_undo_does_not_bring_back_what_contradicts_what_was_learnt_since(
+    layer: MemoryLayer, clock: Clock, first: str, denied: str, second: str
+) -> None:
+    me = layer.scope("ming")
+    me.remember(first)
+    clock.advance(days=1)
+    receipt = me.remember(denied)
+    clock.advance(days=1)
+    learnt = me.remember(second)
+    before = me.memories(status=None)
+    with pytest.raises(PlanRefused, match="learnt since"):
+        me.undo(receipt.plan_id or "")
+    assert me.memories(status=None) == before
+    me.undo(learnt.plan_id or "")
+    me.undo(receipt.plan_id or "")
+    assert [m.value for m in me.memories()] == ["杭州" if first[0] == "我" else "leeds"]
+
+
+def test_the_session_of_what_is_told_is_a_name_like_any_other(layer: MemoryLayer, clock: Clock) -> None:
+    """SPEC C11, F6: redacted, checked, and reached by forgetting the session."""
+    me = layer.scope("ming")
+    told = "call " + "138" + "12345678"
+    me.remember("I like jazz.", session=told)
+    [memory] = me.memories()
+    assert "12345678" not in memory.evidence[0].session
+    for bad in ("", 0, None, "x" * 5000):
+        with pytest.raises(InputError):
+            me.remember("I like tea.", session=bad)  # type: ignore[arg-type]
+    clock.advance(minutes=1)
+    me.forget(session=told)
+    assert me.memories() == []

@@ -44,6 +44,8 @@ Pictures: TypeAlias = Mapping[int, Sequence[Memory]]
 """Every memory by number: as it is, or as the ledger last shows it; then all its pictures in the ledger, in order."""
 Times: TypeAlias = tuple[datetime | None, datetime | None]
 """From the first on, up to the second; None is without end."""
+Told: TypeAlias = Times | str
+"""When, or in which session, something was told without a message."""
 _HANDLE = re.compile(r"\bh(\d+)\b")
 
 
@@ -99,7 +101,7 @@ class Erasure:
     blots: tuple[Blotted, ...]
     tombstones: tuple[Tombstone, ...]
     renamed: Mapping[int, str] = field(default_factory=dict)
-    told: Times | None = None
+    told: Told | None = None
 
     @property
     def resting(self) -> frozenset[int]:
@@ -158,7 +160,7 @@ class _Target:
     loose: dict[int, set[int]] = field(default_factory=dict)
     around: dict[int, set[int]] = field(default_factory=dict)
     marks: list[tuple[Mark, str]] = field(default_factory=list)
-    told: Times | None = None
+    told: Told | None = None
     ever: bool = True  # whether also what a memory once rested on goes with it
 
 
@@ -186,7 +188,7 @@ class Forgetting:
                 assert request.topic is not None
                 target, reason = self._topic(unit, scope, request.topic, pictures), "a topic forgotten on request"
             case Reach.SESSION:
-                target, reason = self._session(unit, scope, request.session), "a session forgotten on request"
+                target, reason = self._session(unit, scope, request.session, pictures), "a session forgotten on request"
             case Reach.TIME:
                 target, reason = self._time(unit, scope, request, pictures), "a span of time forgotten on request"
             case Reach.EVERYTHING:
@@ -289,11 +291,12 @@ class Forgetting:
             raise InputError(f"topic {topic!r} is in every text: name the thing itself, such as 数据库 or Acme")
         return frozenset({term, *(words(n) for r in named for n in r.names.all)}), tuple(r.name for r in named)
 
-    def _session(self, unit: Unit, scope: Scope, session: str | None) -> _Target:
+    def _session(self, unit: Unit, scope: Scope, session: str | None, pictures: Pictures) -> _Target:
         found = unit.messages.window(scope, session=session, limit=max(unit.messages.last_seq(scope), 1))
-        if not found:
+        told = any(_was_told(e, session) for m, *_ in pictures.values() for e in m.evidence)
+        if not found and not told:
             raise NotFound(f"no session {session!r} here: sessions() lists them")
-        return _Target(whole={m.seq for m in found}, ever=False)
+        return _Target(whole={m.seq for m in found}, told=session, ever=False)
 
     def _time(self, unit: Unit, scope: Scope, request: Request, pictures: Pictures) -> _Target:
         since, until = request.since, request.until
@@ -535,11 +538,13 @@ def _letters(text: str, words: str) -> set[int]:
     return {i for m in re.finditer(re.escape(words), text, re.IGNORECASE) for i in range(m.start(), m.end())}
 
 
-def _was_told(evidence: Evidence, times: Times | None) -> bool:
-    """Whether it was told without a message (its number is 0) between these instants."""
-    if times is None or evidence.message:
+def _was_told(evidence: Evidence, told: Told | None) -> bool:
+    """Whether it was told without a message (its number is 0) between these instants, or in that session."""
+    if told is None or evidence.message:
         return False
-    since, until = times
+    if isinstance(told, str):
+        return evidence.session == told
+    since, until = told
     return (since is None or evidence.at >= since) and (until is None or evidence.at < until)
 
 

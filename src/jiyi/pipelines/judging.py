@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 
-from jiyi.domain.belief import Judgement, Observation, Verdict, claim_of, statements_of_observation, weigh
+from jiyi.domain.belief import (
+    Judgement,
+    Observation,
+    Verdict,
+    claim_of,
+    rival_keys,
+    statements_of_observation,
+    unsettled,
+    weigh,
+)
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Memory, Mode, Status
 from jiyi.domain.plans import Actor, Change, Plan, Verb
@@ -16,6 +25,7 @@ from jiyi.domain.revision import retracted, revise
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import ArbitrationPolicy
 from jiyi.domain.tiers import TierPolicy, judged
+from jiyi.errors import PlanRefused
 from jiyi.ports import Unit
 
 
@@ -91,6 +101,27 @@ class Judging:
         beliefs.note([Change(m, retracted(m, max(occasion.now, m.affirmed_at), occasion.now)) for m in wrong])
         judgements += [self._one(beliefs, observation, occasion.now) for observation in said]
         return _plan(occasion, beliefs, judgements)
+
+    def check_consistent(self, unit: Unit, scope: Scope, undoing: Plan) -> None:
+        """An undo brings things back as they were; what was learnt since must not contradict them, nor say them again.
+
+        Raises:
+            PlanRefused: it does; the undo has to be rolled back.
+        """
+        for change in undoing.changes:
+            memory = change.after
+            if memory is None or memory.status is not Status.LIVE or memory.triple is None:
+                continue
+            beside = unit.memories.of_keys(scope, rival_keys(memory, self.vocabulary))
+            same = [
+                m for m in beside if m.seq != memory.seq and claim_of(m) == claim_of(memory) and m.key == memory.key
+            ]
+            against = [m for m in beside if unsettled(memory, m, self.vocabulary)]
+            if same or against:
+                raise PlanRefused(
+                    f"undoing p{undoing.undoes} would make {memory.id} stand beside {(against + same)[0].id}, which was learnt "
+                    "since: undo that first, or say what is right"
+                )
 
     def unasked(self, unit: Unit, scope: Scope, memories: Sequence[Memory], occasion: Occasion) -> Plan:
         """The user was asked about these and does not want to decide."""
