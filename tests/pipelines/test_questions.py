@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -251,3 +252,22 @@ def test_the_session_of_what_is_told_is_a_name_like_any_other(layer: MemoryLayer
     clock.advance(minutes=1)
     me.forget(session=told)
     assert me.memories() == []
+
+
+@pytest.mark.parametrize(("first", "second", "old", "new", "ask"), LIVES)
+def test_what_waited_is_believed_once_its_rival_is_rejected(
+    layer: MemoryLayer, clock: Clock, tmp_path: Path, first: str, second: str, old: str, new: str, ask: str
+) -> None:
+    """A line taken out of USER.md by hand is a rejection, and nothing stays waiting for nothing."""
+    me = disagree(layer, clock, first, second)
+    file = tmp_path / "USER.md"
+    me.write_profile(file)
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if not (line.startswith("- ") and old in line.lower())), "utf-8")
+    clock.advance(minutes=1)
+    receipt = me.read_profile(file)
+    assert [m.value for m in me.memories()] == [new]
+    assert (me.questions(), me.memories(status="held")) == ([], [])
+    me.undo(receipt.plan_id or "")
+    assert [m.value for m in me.memories()] == [old]
+    assert len(me.questions()) == 1

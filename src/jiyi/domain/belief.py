@@ -162,6 +162,24 @@ def weigh(
     return Settlement(judgement, pairs, tuple(m for m in group if m.seq not in told_of))
 
 
+def settled(
+    observation: Observation,
+    believed: Sequence[Memory],
+    relation: Relation | None,
+    confidence: ConfidencePolicy,
+    policy: ArbitrationPolicy,
+) -> Settlement:
+    """What is so of the matter that an observation is about, without it: once something of it was rejected, what waited
+    only because of that is believed."""
+    group = sorted(_of_the_same(observation, believed, relation), key=lambda m: m.seq)
+    told = {m.seq: statements_of(m) for m in group}
+    spells = settle({s for statements in told.values() for s in statements}, relation, confidence, policy)
+    pairs = _match(spells, told, group)
+    kept = {m.seq for _, m in pairs if m is not None}
+    judgement = Judgement(Verdict.REPLACE, "settled-again")
+    return Settlement(judgement, pairs, tuple(m for m in group if m.seq not in kept))
+
+
 def claim_of(memory: Memory) -> Claim:
     triple = memory.triple
     return Claim("", memory.value) if triple is None else Claim(triple.relation, memory.value, triple.negated)

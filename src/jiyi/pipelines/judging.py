@@ -13,6 +13,7 @@ from jiyi.domain.belief import (
     Verdict,
     claim_of,
     rival_keys,
+    settled,
     statements_of_observation,
     unsettled,
     weigh,
@@ -80,6 +81,7 @@ class Judging:
         beliefs, now = _Beliefs(unit, scope, self.tiers, dry_run=dry_run), occasion.now
         judgements = [_rejection(edited.wrong)] if edited.wrong else []
         beliefs.note([Change(m, retracted(m, max(now, m.affirmed_at), now)) for m in edited.wrong])
+        self._settle_again(beliefs, edited.wrong, now)
         for wrong, observation in edited.corrected:
             current = beliefs.current(wrong) or wrong
             if current.status is Status.LIVE and _says_the_same(observation, current):
@@ -99,8 +101,30 @@ class Judging:
         beliefs = _Beliefs(unit, scope, self.tiers)
         judgements = [_rejection(wrong)] if wrong else []
         beliefs.note([Change(m, retracted(m, max(occasion.now, m.affirmed_at), occasion.now)) for m in wrong])
+        self._settle_again(beliefs, wrong, occasion.now)
         judgements += [self._one(beliefs, observation, occasion.now) for observation in said]
         return _plan(occasion, beliefs, judgements)
+
+    def _settle_again(self, beliefs: _Beliefs, rejected: Sequence[Memory], now: datetime) -> None:
+        """What waited only because of what was rejected is believed now (SPEC B4, B8)."""
+        for memory in rejected:
+            if memory.triple is None:
+                continue
+            relation = self.vocabulary.get(memory.triple.relation)
+            about = Observation(
+                memory.text,
+                memory.category,
+                memory.importance,
+                memory.source,
+                memory.start,
+                now,
+                memory.value,
+                memory.triple,
+            )
+            believed = beliefs.about(about, relation.antonym if relation else None)
+            settlement = settled(about, believed, relation, self.confidence, self.arbitration)
+            seqs = beliefs.new_seqs()
+            beliefs.note(revise(about, settlement, believed, seqs, now, "", self.confidence, self.arbitration))
 
     def check_consistent(self, unit: Unit, scope: Scope, undoing: Plan) -> None:
         """An undo brings things back as they were; what was learnt since must not contradict them, nor say them again.
