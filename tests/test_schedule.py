@@ -11,7 +11,8 @@ import pytest
 
 from jiyi.domain.scope import Scope
 from jiyi.jobs import Handler, Runner
-from jiyi.ports import Job, Store, Unit
+from jiyi.ports import Store, Unit
+from jiyi.queues import Job
 from jiyi.settings import JobPolicy
 from jiyi.stores.reference import open_reference
 from jiyi.stores.sqlite.connection import connect

@@ -39,7 +39,8 @@ from jiyi.pipelines.summarise import Summariser, summarise
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
 from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
-from jiyi.ports import Job, Lane, Store, Unit
+from jiyi.ports import Store, Unit
+from jiyi.queues import Job, Lane
 from jiyi.settings import Settings
 from jiyi.views import Carried
 

@@ -18,7 +18,8 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from jiyi.errors import JiyiError, ModelUnavailable, StoreClosed
-from jiyi.ports import Job, Lane, Store, Unit
+from jiyi.ports import Store, Unit
+from jiyi.queues import Job, Lane
 from jiyi.settings import JobPolicy
 
 log = logging.getLogger("jiyi.jobs")

@@ -18,7 +18,8 @@ from jiyi.pipelines.modelling.probing import probe
 from jiyi.pipelines.modelling.spending import Usage, read_usage
 from jiyi.pipelines.retention import survey
 from jiyi.pipelines.verifying import forgotten_check
-from jiyi.ports import Check, DeadJob, JobCounts, Store, StoreInfo
+from jiyi.ports import Check, Store, StoreInfo
+from jiyi.queues import DeadJob, JobCounts
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
 

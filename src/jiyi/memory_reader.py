@@ -32,7 +32,8 @@ from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.observe import instant
 from jiyi.pipelines.recall import NEAR, Filters, Recollection, Span
 from jiyi.pipelines.summaries import standing
-from jiyi.ports import JobCounts, SessionInfo, Unit
+from jiyi.ports import SessionInfo, Unit
+from jiyi.queues import JobCounts
 
 N = TypeVar("N", str, str | None)
 

@@ -28,13 +28,7 @@ from jiyi.domain.standing import Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.forgotten import Forgotten
-from jiyi.queues import DeadJob as DeadJob
-from jiyi.queues import Due as Due
-from jiyi.queues import Job as Job
-from jiyi.queues import JobCounts as JobCounts
-from jiyi.queues import Jobs as Jobs
-from jiyi.queues import Lane as Lane
-from jiyi.queues import Schedule as Schedule
+from jiyi.queues import Jobs, Schedule
 from jiyi.text.redaction import Key
 
 T = TypeVar("T")

@@ -32,13 +32,11 @@ from jiyi.pipelines.recall import Filters, Recall, Recollection
 from jiyi.ports import (
     Document,
     Hit,
-    Jobs,
     Kind,
     Ledger,
     Memories,
     Messages,
     ModelCalls,
-    Schedule,
     Segments,
     SessionInfo,
     Standings,
@@ -46,6 +44,7 @@ from jiyi.ports import (
     TextIndex,
     Unit,
 )
+from jiyi.queues import Jobs, Schedule
 
 CHUNK = 256
 """Hits whose messages are looked up in one go."""

@@ -25,7 +25,8 @@ from jiyi.pipelines.modelling.prompting import Prompting
 from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.segments import messages_of
-from jiyi.ports import Job, Store, Unit
+from jiyi.ports import Store, Unit
+from jiyi.queues import Job
 from jiyi.settings import ModelPolicy
 
 log = logging.getLogger("jiyi.model")

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 
 from jiyi.domain.memory import Message, Role
 from jiyi.domain.scope import Scope
-from jiyi.ports import Lane, Unit
+from jiyi.ports import Unit
+from jiyi.queues import Lane
 from jiyi.settings import ModelPolicy
 
 SEGMENT, CLOSE, MODEL = "segment", "close", "model"

@@ -24,21 +24,8 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging, aging
 from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
-from jiyi.ports import (
-    BM25,
-    Check,
-    DeadJob,
-    Document,
-    Hit,
-    Job,
-    JobCounts,
-    Kind,
-    Lane,
-    SessionInfo,
-    Store,
-    StoreInfo,
-    Unit,
-)
+from jiyi.ports import BM25, Check, Document, Hit, Kind, SessionInfo, Store, StoreInfo, Unit
+from jiyi.queues import DeadJob, Job, JobCounts, Lane
 from jiyi.stores.reference_forgotten import ReferenceForgotten
 from jiyi.stores.reference_ledger import ReferenceLedger, ReferenceStandings
 from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments

@@ -20,7 +20,8 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import UNDECIDED, Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreError
-from jiyi.ports import DeadJob, Document, Kind, Lane
+from jiyi.ports import Document, Kind
+from jiyi.queues import DeadJob, Lane
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from jiyi.domain.scope import Scope
-from jiyi.ports import DeadJob, Job, JobCounts, Lane, Store, Unit
+from jiyi.ports import Store, Unit
+from jiyi.queues import DeadJob, Job, JobCounts, Lane
 from jiyi.testing.contract_base import ME, NOW, OTHERS, YOU, Contract, later
 
 LEASE = 5

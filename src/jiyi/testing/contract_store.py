@@ -17,7 +17,8 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail, Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreClosed, StoreError
-from jiyi.ports import Document, JobCounts, Kind, Store, Unit
+from jiyi.ports import Document, Kind, Store, Unit
+from jiyi.queues import JobCounts
 from jiyi.testing.contract_base import (
     ME,
     NAMESAKE,

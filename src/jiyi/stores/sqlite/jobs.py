@@ -13,7 +13,7 @@ from typing import Any
 
 from jiyi.domain.encoding import instant, micros, optional_instant, to_json
 from jiyi.domain.scope import Scope
-from jiyi.ports import DeadJob, Job, JobCounts, Jobs, Lane
+from jiyi.queues import DeadJob, Job, JobCounts, Jobs, Lane
 from jiyi.stores.sqlite.access import Access, at_most
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from jiyi.domain.encoding import instant, micros, optional_instant
 from jiyi.domain.scope import Scope
-from jiyi.ports import Due, Schedule
+from jiyi.queues import Due, Schedule
 from jiyi.stores.sqlite.access import Access, at_most
 
 _PUT = "INSERT INTO schedule (owner, kind, due_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_at = excluded.due_at"
