@@ -24,6 +24,7 @@ from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.store import open_sqlite
 from jiyi.stores.sqlite.unit import SqliteUnit
+from jiyi.testing.contract_base import blot
 from jiyi.text.segmentation import Segmenter
 
 CANDIDATES = 64
@@ -143,7 +144,7 @@ class Ours:
             if isinstance(value, Memory):
                 unit.memories.write(scope, [Change(value, None)])
             else:
-                unit.messages.replace_text(scope, value.seq, "", forgotten=True)
+                blot(unit, scope, value.seq)
 
         self.store.write(work)
 

@@ -104,19 +104,12 @@ class Messages(Protocol):
     def sessions(self, scope: Scope, limit: int = 1000) -> list[SessionInfo]:
         """Sessions by their last instant, newest first."""
 
-    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool, digest: bool = False) -> None:
-        """Forgetting and retention only: overwrite a message's text. No byte of the old text stays after a purge.
-
-        The message counts as `altered` from now on. With `forgotten` it keeps its id and place as a tombstone,
-        without name and labels, and is given by no reading method but `get` and `by_id`. With `digest` the text is the
-        digest of a span of talk; name and labels go too. The two exclude each other.
-        """
-
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
         """Forgetting and retention only: put each message in the place of the one of its number, as it is given, id and session too.
 
-        It counts as `altered` from now on. Numbers that no message has change nothing. As with `replace_text`, no byte
-        of what stood there stays after a checkpoint. Gateway, and observing for what it just stored.
+        It counts as `altered` from now on. A forgotten one is a tombstone: no reading method but `get` and `by_id` gives
+        it. Numbers that no message has change nothing. No byte of what stood there stays after a purge. Gateway, and
+        observing for what it just stored.
         """
 
     def restore(self, scope: Scope, messages: Sequence[Message]) -> None:

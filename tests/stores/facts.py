@@ -12,6 +12,7 @@ from jiyi.domain.memory import Category, Evidence, IncomingMessage, Memory, Mess
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.scope import Scope
 from jiyi.ports import Check, Document, Kind, Store, Unit
+from jiyi.testing.contract_base import blot
 
 ME = Scope("u001")
 YOU = Scope("u002")
@@ -57,7 +58,7 @@ def forget(unit: Unit, scope: Scope, seq: int) -> None:
     unit.ledger.erase(scope, [seq])
     for message in unit.messages.get(scope, [e.message for e in gone.evidence]):
         unit.text.remove(scope, Kind.MESSAGE, [terms_of(Kind.MESSAGE, message)])
-        unit.messages.replace_text(scope, message.seq, "", forgotten=True)
+        blot(unit, scope, message.seq)
 
 
 def failures(store: Store) -> list[Check]:

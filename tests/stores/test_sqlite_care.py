@@ -11,6 +11,7 @@ import pytest
 from jiyi.ports import Check, Kind, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
+from jiyi.testing.contract_base import blot
 from tests.stores.facts import ME, NOW, YOU, document, failures, learn, spoil, terms_of
 
 INDEXES: tuple[TextIndexName, ...] = ("postings", "native")
@@ -75,7 +76,7 @@ WRONG_TEXTS: dict[str, tuple[Callable[[Unit], object], str]] = {
         "u002: memory 9 is indexed but should not be",
     ),
     "a forgotten message is still indexed": (
-        lambda unit: unit.messages.replace_text(YOU, 3, "", forgotten=True),
+        lambda unit: blot(unit, YOU, 3),
         "u002: message 3 is indexed but should not be",
     ),
     "a message above the mark": (
@@ -95,7 +96,7 @@ def test_the_text_index_is_compared_with_the_texts(store: SqliteStore, wrong: st
 
 def test_repair_takes_orphans_out_and_counts_again(store: SqliteStore, index: TextIndexName) -> None:
     store.write(lambda unit: unit.text.add(YOU, Kind.MEMORY, [document(9, "事实 orphan")]))
-    store.write(lambda unit: unit.messages.replace_text(YOU, 3, "", forgotten=True))
+    store.write(lambda unit: blot(unit, YOU, 3))
     store = reopened(store, index, "UPDATE counter SET value = 77 WHERE name LIKE 'memory.%'")
     assert {check.name for check in failures(store)} == {
         "memory text index",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,7 @@ def test_a_number_beyond_the_last_names_nothing_of_another_user(store: SqliteSto
         store.write(lambda unit, scope=scope: learn(unit, scope, "a", "密码 secret"))  # type: ignore[misc]
     over = [MAX_SEQ + 1 + n for n in range(3)] + [-1, -MAX_SEQ, 0, 2**62, 2**70, -(2**70)]
     with store.read() as unit:
+        [there] = unit.messages.get(ME, [1])
         assert unit.messages.get(ME, over) == []
         assert unit.memories.get(ME, over) == []
         assert unit.memories.heat(ME, over) == {}
@@ -108,7 +110,7 @@ def test_a_number_beyond_the_last_names_nothing_of_another_user(store: SqliteSto
     for number in over:
         store.write(
             lambda unit, number=number: (  # type: ignore[misc]
-                unit.messages.replace_text(ME, number, "x", forgotten=True),
+                unit.messages.rewrite(ME, [replace(there, seq=number, text="x")]),
                 unit.memories.set_heat(ME, {number: Heat(1.0, NOW)}),
                 unit.memories.write(ME, [Change(memory(number, "x", 1), None)]),
                 unit.ledger.erase(ME, [number]),

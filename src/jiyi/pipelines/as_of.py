@@ -319,9 +319,6 @@ class MessagesThen(Messages):
     def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
         _refuse()
 
-    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool, digest: bool = False) -> None:
-        _refuse()
-
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
         _refuse()
 

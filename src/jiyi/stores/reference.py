@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import NO_LABELS, IncomingMessage, Memory, Message, Status, Tier
+from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
@@ -127,13 +127,6 @@ class _Messages:
         infos.sort(key=lambda info: info.session)
         infos.sort(key=lambda info: info.last_at, reverse=True)
         return infos[:limit]
-
-    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool, digest: bool = False) -> None:
-        messages = self._access.change(scope).messages
-        if seq in messages:
-            message = replace(messages[seq], text=text, forgotten=forgotten, altered=True, digest=digest)
-            messages[seq] = replace(message, name=None, labels=NO_LABELS) if forgotten or digest else message
-            self._access.change_all().erased = True
 
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
         stored = self._access.change(scope).messages

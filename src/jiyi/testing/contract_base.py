@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import count
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from jiyi.domain.memory import Category, Evidence, IncomingMessage, Memory, Role, Source, Status, Triple
+from jiyi.domain.memory import NO_LABELS, Category, Evidence, IncomingMessage, Memory, Role, Source, Status, Triple
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.relations import fact_key
 from jiyi.domain.scope import Scope
-from jiyi.ports import BM25, Store
+from jiyi.ports import BM25, Store, Unit
 
 SHANGHAI = timezone(timedelta(hours=8))
 NOW = datetime(2026, 3, 1, 9, 0, 0, 123456, tzinfo=SHANGHAI)
@@ -122,3 +123,10 @@ def put_messages(store: Store, scope: Scope, *messages: IncomingMessage) -> list
 
 def put_memories(store: Store, scope: Scope, *memories: Memory) -> None:
     store.write(lambda unit: unit.memories.write(scope, added(*memories)))
+
+
+def blot(unit: Unit, scope: Scope, seq: int, text: str = "", *, digest: bool = False) -> None:
+    """Rewrite a message as forgetting does: nothing left is a tombstone, and that or a digest has lost who said it."""
+    for message in unit.messages.get(scope, [seq]):
+        left = replace(message, text=text, forgotten=not text, digest=digest)
+        unit.messages.rewrite(scope, [left if text and not digest else replace(left, name=None, labels=NO_LABELS)])

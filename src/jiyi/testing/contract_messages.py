@@ -19,6 +19,7 @@ from jiyi.testing.contract_base import (
     NOW,
     OTHERS,
     Contract,
+    blot,
     fresh_scope,
     later,
     message,
@@ -39,7 +40,7 @@ def seqs(messages: Sequence[Message]) -> list[int]:
 
 
 def forget(store: Store, seq: int, scope: Scope = ME) -> None:
-    store.write(lambda unit: unit.messages.replace_text(scope, seq, "", forgotten=True))
+    store.write(lambda unit: blot(unit, scope, seq))
 
 
 class MessagesContract(Contract):
@@ -273,7 +274,7 @@ class MessagesContract(Contract):
 
     def test_a_text_can_be_overwritten(self, store: Store) -> None:
         put_messages(store, ME, message("a", "我的电话是 138"), message("b"))
-        store.write(lambda unit: unit.messages.replace_text(ME, 1, "我的电话是 ███", forgotten=False))
+        store.write(lambda unit: blot(unit, ME, 1, "我的电话是 ███"))
         expected = replace(stored(1, message("a", "我的电话是 ███")), altered=True)
         with store.read() as unit:
             assert unit.messages.get(ME, [1]) == [unit.messages.by_id(ME, "a")] == [expected]
@@ -286,7 +287,7 @@ class MessagesContract(Contract):
 
     def test_a_digest_takes_the_place_of_what_was_said(self, store: Store, reopen: Callable[[], Store]) -> None:
         put_messages(store, ME, message("a", "昨天去了趟医院", name="李明", labels={"app": "微信"}), message("b"))
-        store.write(lambda unit: unit.messages.replace_text(ME, 1, "医院", forgotten=False, digest=True))
+        store.write(lambda unit: blot(unit, ME, 1, "医院", digest=True))
         expected = replace(stored(1, message("a", "医院")), altered=True, digest=True)
         for handle in (store, reopen()):
             with handle.read() as unit:
@@ -400,7 +401,7 @@ class MessagesContract(Contract):
 
         def work(unit: Unit) -> None:
             unit.messages.add(ME, [message("b")])
-            unit.messages.replace_text(ME, 1, "", forgotten=True)
+            blot(unit, ME, 1)
             raise RuntimeError("stop")
 
         with pytest.raises(RuntimeError, match="stop"):

@@ -26,6 +26,7 @@ from jiyi.testing.contract_base import (
     YOU,
     Contract,
     added,
+    blot,
     evidence,
     later,
     memory,
@@ -41,7 +42,7 @@ LIKES_TEA = memory(1, "喜欢绿茶", triple=Triple(USER, "LIKES", "绿茶"), ev
 
 CHANGES: dict[str, Callable[[Unit], object]] = {
     "messages.add": lambda unit: unit.messages.add(ME, [message("new")]),
-    "messages.replace_text": lambda unit: unit.messages.replace_text(ME, 1, "x", forgotten=False),
+    "messages.rewrite": lambda unit: blot(unit, ME, 1, "x"),
     "memories.write": lambda unit: unit.memories.write(ME, added(memory(2))),
     "memories.next_seq": lambda unit: unit.memories.next_seq(ME),
     "memories.set_heat": lambda unit: unit.memories.set_heat(ME, {1: Heat(9.0, NOW)}),
@@ -439,13 +440,13 @@ class StoreContract(Contract):
         assert not store.erased()
 
         def stopped(unit: Unit) -> None:
-            unit.messages.replace_text(ME, 1, "", forgotten=True)
+            blot(unit, ME, 1)
             raise RuntimeError("stop")
 
         with pytest.raises(RuntimeError, match="stop"):
             store.write(stopped)
         assert not store.erased()
-        store.write(lambda unit: unit.messages.replace_text(ME, 1, "", forgotten=True))
+        store.write(lambda unit: blot(unit, ME, 1))
         assert store.erased()
         assert reopen().erased()
         store.purge()

@@ -180,15 +180,6 @@ class SqliteMessages(Messages):
             )
         ]
 
-    def replace_text(self, scope: Scope, seq: int, text: str, *, forgotten: bool, digest: bool = False) -> None:
-        self._access.check_writable()
-        owner = self._access.owner(scope)
-        if owner is not None and 1 <= seq <= MAX_SEQ:
-            said_by = ", name = NULL, labels = NULL" if forgotten or digest else ""
-            sql = f"UPDATE message SET text = ?, forgotten = ?, altered = 1, digest = ?{said_by} WHERE key = ?"
-            self._access.change(sql, (text, forgotten, digest, row_key(owner, seq)))
-            note_erasure(self._access)
-
     def rewrite(self, scope: Scope, messages: Sequence[Message]) -> None:
         self._access.check_writable()
         owner = self._access.owner(scope)
@@ -202,6 +193,7 @@ class SqliteMessages(Messages):
             (m.id, m.session, m.role.value, micros(m.at), utc_offset(m.at), m.name, labels_to_json(m.labels),
              m.forgotten, m.digest, m.text, row_key(owner, m.seq))
             for m in messages
+            if 1 <= m.seq <= MAX_SEQ
         ]  # fmt: skip
         self._access.change_many(sql, rows)
         if rows:
