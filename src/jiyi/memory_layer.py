@@ -11,7 +11,7 @@ from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.plans import ADMIN, Actor
 from jiyi.domain.scope import Scope
 from jiyi.engine import Engine, Parts
-from jiyi.errors import InputError, NotFound, PlanRefused
+from jiyi.errors import NotFound, PlanRefused
 from jiyi.jobs import Clock
 from jiyi.pipelines.forgetting import Request
 from jiyi.pipelines.modelling.probing import probe
@@ -76,10 +76,10 @@ class MemoryLayer:
             role: "admin" lets what it says pass the limit of the gateway; the ledger names the administrator (SPEC W1).
 
         Raises:
-            NotFound: no such job. InputError: a role that may not do that.
+            NotFound: no such job. PlanRefused: a role that may not do that.
         """
-        if role not in (None, ADMIN):
-            raise InputError(f"role {role!r}: only {ADMIN!r} may let a plan pass the limit")
+        if role is not None:
+            _check_admin(role, "let a plan pass the limit")
         if not self._store.write(lambda unit: unit.jobs.revive(job_id, self._clock(), approved=role == ADMIN)):
             raise NotFound(f"no dead job {job_id}: dead_jobs() lists them")
         self._engine.wake()
@@ -120,8 +120,7 @@ class MemoryLayer:
     def _forget_all(
         self, scopes: Sequence[Scope], role: str, surface: str, *, dry_run: bool
     ) -> list[ForgettingReceipt]:
-        if role != ADMIN:
-            raise PlanRefused(f"role {role!r} may not forget for others: this needs an administrator, role='{ADMIN}'")
+        _check_admin(role, "forget for others")
         if unknown := set(scopes) - set(self.scopes()):
             raise NotFound(f"no user {', '.join(map(str, unknown))} here: scopes() lists them")
         request, actor = Request(everything=True), Actor(ADMIN, surface)
@@ -226,3 +225,9 @@ class MemoryLayer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_admin(role: str, what: str) -> None:
+    """SPEC S2, W1."""
+    if role != ADMIN:
+        raise PlanRefused(f"role {role!r} may not {what}: this needs an administrator, role='{ADMIN}'")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jiyi.domain.memory import IncomingMessage, Role
-from jiyi.errors import InputError
+from jiyi.errors import InputError, PlanRefused
 from jiyi.memory_layer import MemoryLayer
 from tests.conftest import Clock
 
@@ -115,7 +115,7 @@ def test_what_the_gateway_refuses_holds_back_nothing_said_beside_it(layer: Memor
     layer.retry_job(dead.id)
     layer.work()
     [dead] = layer.dead_jobs()
-    with pytest.raises(InputError, match="admin"):
+    with pytest.raises(PlanRefused, match="admin"):
         layer.retry_job(dead.id, role="user")
     layer.retry_job(dead.id, role="admin")
     layer.work()
