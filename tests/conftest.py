@@ -13,6 +13,7 @@ FULL = os.environ.get("JIYI_COUNTS") == "full"
 COUNTS = {
     # name: (make test, make test-all)
     "hostile_queries": (2_500, 100_000),  # on each index
+    "damages": (12, 300),  # of a file of each index
     "kills": (5, 20),
     "writer_seconds": (2, 10),
     "machine_examples": (30, 400),

@@ -14,6 +14,7 @@ from jiyi.assembly import open_memory
 from jiyi.errors import JiyiError, StoreCorrupt, StoreError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.settings import TextIndexName
+from tests.conftest import count
 
 PAGE = 4096
 ASKED: tuple[Callable[[MemoryLayer], object], ...] = (
@@ -59,7 +60,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return bytes(content)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(count("damages")))
 def test_damage_of_any_kind_is_an_error_of_ours_or_none(healthy: bytes, tmp_path: Path, seed: int) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(damaged(healthy, random.Random(seed)))
@@ -78,6 +79,7 @@ def test_damage_of_any_kind_is_an_error_of_ours_or_none(healthy: bytes, tmp_path
         ("UPDATE memory SET category = 'pets'", lambda layer: layer.scope("ming").memories()),
         ("UPDATE memory SET valid_from = 9000000000000000000", lambda layer: layer.scope("ming").memories()),
         ("UPDATE message SET role = 'boss'", lambda layer: layer.scope("ming").history()),
+        ("UPDATE schedule SET due_at = -9000000000000000000", lambda layer: layer.work()),
     ],
 )
 def test_a_row_that_cannot_be_read_back_is_called_damage(

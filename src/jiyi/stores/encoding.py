@@ -9,10 +9,12 @@ from typing import ParamSpec, TypeVar
 
 from jiyi.domain.belief import Judgement
 from jiyi.domain.encoding import (
+    instant,
     judgement_fields,
     judgement_from_fields,
     memory_fields,
     memory_from_fields,
+    optional_instant,
     standing_fields,
     standing_from_fields,
     to_json,
@@ -38,6 +40,11 @@ def damage(read: Callable[P, T]) -> Callable[P, T]:
             ) from error
 
     return reading
+
+
+stored_instant = damage(instant)
+stored_optional_instant = damage(optional_instant)
+"""The same outside of a function that is marked as a whole."""
 
 
 def labels_to_json(labels: Mapping[str, str]) -> str | None:

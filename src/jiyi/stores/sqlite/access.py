@@ -13,6 +13,7 @@ from typing import Any
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError
+from jiyi.stores.encoding import damage
 
 SEQ_BITS = 24
 MAX_SEQ = (1 << SEQ_BITS) - 1
@@ -146,6 +147,7 @@ class Access:
 
     # ------------------------------------------------------------------------------ counters
 
+    @damage
     def counter(self, owner: int, name: str) -> int:
         return int(self.value("SELECT value FROM counter WHERE owner = ? AND name = ?", (owner, name)) or 0)
 

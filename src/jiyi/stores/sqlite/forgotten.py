@@ -10,7 +10,7 @@ from jiyi.domain.encoding import instant, micros, optional_instant, optional_mic
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Reach, Tombstone, scope_key
 from jiyi.domain.scope import Scope
 from jiyi.forgotten import Forgotten
-from jiyi.stores.encoding import damage
+from jiyi.stores.encoding import damage, stored_instant, stored_optional_instant
 from jiyi.stores.sqlite.access import Access, Row, first_key, last_key, marks, row_key, seq_of
 
 CHUNK = 500
@@ -28,7 +28,11 @@ class SqliteForgotten(Forgotten):
     def horizon(self, scope: Scope) -> datetime | None:
         owner = self._access.owner(scope)
         sql = "SELECT max(horizon) FROM forgetting WHERE key > ? AND key <= ?"
-        return None if owner is None else optional_instant(self._access.value(sql, (first_key(owner), last_key(owner))))
+        return (
+            None
+            if owner is None
+            else stored_optional_instant(self._access.value(sql, (first_key(owner), last_key(owner))))
+        )
 
     def lengths(self, scope: Scope, mark: Mark) -> list[int]:
         owner = self._access.owner(scope)
@@ -41,7 +45,7 @@ class SqliteForgotten(Forgotten):
         for start in range(0, len(wanted) if owner is not None else 0, CHUNK):
             some = wanted[start : start + CHUNK]
             sql = f"SELECT digest, at FROM tombstone WHERE owner = ? AND mark = ? AND digest IN ({marks(len(some))})"
-            found.update((d, instant(at)) for d, at in self._access.rows(sql, (owner, mark.value, *some)))
+            found.update((d, stored_instant(at)) for d, at in self._access.rows(sql, (owner, mark.value, *some)))
         return found
 
     def tombstones(self, scope: Scope) -> list[Tombstone]:
@@ -102,7 +106,8 @@ class SqliteForgotten(Forgotten):
     def copies(self, scope: Scope) -> list[Copy]:
         sql = "SELECT kind, path, at FROM copy WHERE owner IS NULL OR owner = ? ORDER BY number"
         return [
-            Copy(kind, path, instant(at)) for kind, path, at in self._access.rows(sql, (self._access.owner(scope),))
+            Copy(kind, path, stored_instant(at))
+            for kind, path, at in self._access.rows(sql, (self._access.owner(scope),))
         ]
 
 

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from jiyi.domain.encoding import instant, micros, optional_instant, to_json
+from jiyi.domain.encoding import instant, micros, to_json
 from jiyi.domain.scope import Scope
 from jiyi.queues import DeadJob, Job, JobCounts, Jobs, Lane
+from jiyi.stores.encoding import damage, stored_instant, stored_optional_instant
 from jiyi.stores.sqlite.access import Access, at_most
 
 
@@ -62,7 +63,10 @@ class SqliteJobs(Jobs):
         found = self._access.change_returning(sql, arguments)
         if not found:
             return None
-        [(job_id, owner, kind, payload, attempt, queued_at)] = found
+        return self._job(*found[0])
+
+    @damage
+    def _job(self, job_id: int, owner: int, kind: str, payload: str, attempt: int, queued_at: int) -> Job:
         return Job(job_id, self._scope(owner), kind, json.loads(payload), attempt, instant(queued_at))
 
     def renew(self, job: Job, lease_until: datetime) -> bool:
@@ -108,7 +112,7 @@ class SqliteJobs(Jobs):
         dead = self._access.value(f"SELECT count(*) FROM job WHERE state = 'dead' {of_owner}", {"owner": owner})
         waiting, oldest = alive.get(0, (0, None))
         running, _ = alive.get(1, (0, None))
-        return JobCounts(waiting, running, dead, optional_instant(oldest))
+        return JobCounts(waiting, running, dead, stored_optional_instant(oldest))
 
     def dead(self, limit: int = 100) -> list[DeadJob]:
         sql = """
@@ -116,7 +120,7 @@ class SqliteJobs(Jobs):
             WHERE state = 'dead' ORDER BY died_at, id LIMIT ?
         """
         return [
-            DeadJob(job_id, self._scope(owner), kind, attempts, error or "", instant(died_at))
+            DeadJob(job_id, self._scope(owner), kind, attempts, error or "", stored_instant(died_at))
             for job_id, owner, kind, attempts, error, died_at in self._access.rows(sql, (at_most(limit),))
         ]
 

@@ -20,6 +20,7 @@ from jiyi.stores.encoding import (
     memory_to_json,
     standing_from_json,
     standing_to_json,
+    stored_instant,
 )
 from jiyi.stores.sqlite.access import (
     MAX_SEQ,
@@ -136,7 +137,7 @@ class SqliteLedger(Ledger):
             WHERE c.memory IN (SELECT value FROM json_each(?)) GROUP BY c.memory
         """
         rows = self._access.rows(sql, (verb.value, key_list(owner, memories)))
-        return {seq_of(memory): instant(at) for memory, at in rows}
+        return {seq_of(memory): stored_instant(at) for memory, at in rows}
 
     def erase(self, scope: Scope, memories: Collection[int]) -> None:
         self._access.check_writable()

@@ -27,7 +27,7 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError
 from jiyi.ports import Memories
-from jiyi.stores.encoding import damage
+from jiyi.stores.encoding import damage, stored_instant
 from jiyi.stores.sqlite.access import (
     MAX_SEQ,
     Access,
@@ -277,7 +277,7 @@ class SqliteMemories(Memories):
             return {}
         sql = "SELECT memory, visits, at FROM heat WHERE memory IN (SELECT value FROM json_each(?))"
         rows = self._access.rows(sql, (key_list(owner, seqs),))
-        return {seq_of(memory): Heat(visits, instant(at)) for memory, visits, at in rows}
+        return {seq_of(memory): Heat(visits, stored_instant(at)) for memory, visits, at in rows}
 
     def set_heat(self, scope: Scope, heats: Mapping[int, Heat]) -> None:
         self._access.check_writable()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from jiyi.domain.asking import OK, ModelCall, Spent
-from jiyi.domain.encoding import instant, micros
+from jiyi.domain.encoding import micros
 from jiyi.domain.scope import Scope
 from jiyi.ports import ModelCalls, Segments
+from jiyi.stores.encoding import stored_instant
 from jiyi.stores.sqlite.access import Access, Row, at_most, first_key, last_key, row_key, seq_of
 
 
@@ -81,4 +82,4 @@ class SqliteModelCalls(ModelCalls):
             SELECT at, job, kind, model, tokens_in, tokens_out, cost, seconds, outcome
             FROM model_call ORDER BY id DESC LIMIT ?
         """
-        return [ModelCall(instant(at), *rest) for at, *rest in self._access.rows(sql, (at_most(limit),))]
+        return [ModelCall(stored_instant(at), *rest) for at, *rest in self._access.rows(sql, (at_most(limit),))]

@@ -20,6 +20,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from jiyi.ports import BM25, Document, Hit
+from jiyi.stores.encoding import damage
 from jiyi.stores.sqlite.access import MAX_SEQ, Access, first_key, last_key, row_key, seq_of
 from jiyi.stores.sqlite.postings import QUANTUM
 
@@ -103,6 +104,7 @@ class Native:
                 length += found[0][0]
         return removed, length
 
+    @damage
     def search(self, owner: int, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]:
         size = self._size(owner)
         if size is None:
@@ -153,6 +155,7 @@ class Native:
             hits.append(Hit(seq_of(key), int(score * QUANTUM + 0.5) / QUANTUM, matched[key]))
         return hits
 
+    @damage
     def frequencies(self, owner: int, terms: Sequence[str]) -> dict[str, int]:
         sql = f"SELECT count(*) FROM {self._table} WHERE {self._table} MATCH ? AND rowid BETWEEN ? AND ?"
         counts = {}
@@ -164,6 +167,7 @@ class Native:
     def fingerprint(self, document: Document) -> tuple[int, ...]:
         return _fingerprint(document.length, _tokens(document))
 
+    @damage
     def held(self, owner: int) -> dict[int, tuple[int, ...]]:
         sql = f"SELECT rowid, terms, length FROM {self._table} WHERE rowid BETWEEN ? AND ?"
         rows = self._access.rows(sql, (first_key(owner), last_key(owner)))

@@ -13,6 +13,7 @@ from hashlib import blake2b
 
 from jiyi.errors import InputError
 from jiyi.ports import BM25, Document, Hit
+from jiyi.stores.encoding import damage
 from jiyi.stores.sqlite.access import MAX_SEQ, Access, marks
 
 HASH_BYTES = 6
@@ -84,6 +85,7 @@ class Postings:
                 length += document.length
         return removed, length
 
+    @damage
     def search(self, owner: int, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]:
         arguments: list[int | float] = [owner, self._kind, limit]
         for term, weight in terms:
@@ -91,6 +93,7 @@ class Postings:
         sql = _search_sql(len(terms), self._documents, self._length, self._bm25)
         return [Hit(seq, score / QUANTUM, matched) for seq, score, matched in self._access.rows(sql, arguments)]
 
+    @damage
     def frequencies(self, owner: int, terms: Sequence[str]) -> dict[str, int]:
         hashes = {self._hashed(term): term for term in terms}
         sql = (
@@ -106,6 +109,7 @@ class Postings:
             length, length, len(counts), sum(counts.values()), sum(t % _PRIME * tf for t, tf in counts.items())
         )  # fmt: skip
 
+    @damage
     def held(self, owner: int) -> dict[int, tuple[int, ...]]:
         sql = f"""
             SELECT seq, min(len), max(len), count(*), sum(tf), sum(term % {_PRIME} * tf)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from jiyi.domain.encoding import instant, micros, optional_instant
+from jiyi.domain.encoding import micros
 from jiyi.domain.scope import Scope
 from jiyi.queues import Due, Schedule
+from jiyi.stores.encoding import stored_instant, stored_optional_instant
 from jiyi.stores.sqlite.access import Access, at_most
 
 _PUT = "INSERT INTO schedule (owner, kind, due_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_at = excluded.due_at"
@@ -32,7 +33,7 @@ class SqliteSchedule(Schedule):
     def get(self, scope: Scope, kind: str) -> datetime | None:
         owner = self._access.owner(scope)
         sql = "SELECT due_at FROM schedule WHERE owner = ? AND kind = ?"
-        return None if owner is None else optional_instant(self._access.value(sql, (owner, kind)))
+        return None if owner is None else stored_optional_instant(self._access.value(sql, (owner, kind)))
 
     def drop(self, scope: Scope, kind: str) -> None:
         self._access.check_writable()
@@ -46,4 +47,4 @@ class SqliteSchedule(Schedule):
         if due:
             sql = "DELETE FROM schedule WHERE owner = ? AND kind = ?"
             self._access.change_many(sql, [(owner, kind) for owner, kind, *_ in due])
-        return [Due(Scope(user=user, tenant=tenant), kind, instant(at)) for _, kind, at, tenant, user in due]
+        return [Due(Scope(user=user, tenant=tenant), kind, stored_instant(at)) for _, kind, at, tenant, user in due]

@@ -11,7 +11,7 @@ from jiyi.domain.encoding import LANGUAGES, instant, micros, points_fields, poin
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.ports import Summaries
-from jiyi.stores.encoding import damage
+from jiyi.stores.encoding import damage, stored_instant
 from jiyi.stores.sqlite.access import Access, Row, at_most, first_key, key_list, last_key, row_key, seq_of
 
 COLUMNS = "key, session, block, first_at, last_at, language, made_at, method, points"
@@ -48,7 +48,7 @@ class SqliteSummaries(Summaries):
             FROM summary AS s WHERE owner = ? AND block = ?
         """
         rows = self._access.rows(sql, (owner, WHOLE))
-        return {session: (count, instant(last_at)) for session, count, last_at in rows}
+        return {session: (count, stored_instant(last_at)) for session, count, last_at in rows}
 
     def last_block(self, scope: Scope, session: str) -> SessionSummary | None:
         owner = self._access.owner(scope)
