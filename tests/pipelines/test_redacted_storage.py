@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import stat
-from datetime import UTC, datetime
+import zipfile
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from jiyi.assembly import REFERENCE, open_memory, restore_database
-from jiyi.errors import ConflictingMessage, StoreError
+from jiyi.errors import ConflictingMessage, InputError, StoreError
 from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
 from jiyi.stores.keys import KNOWN, key_file, read_keys
 from jiyi.text.redaction import RedactionPolicy
@@ -81,6 +84,54 @@ def test_after_a_full_run_no_file_holds_a_raw_value(tmp_path: Path, clock: Clock
         for raw in [NUMBER, SECRET, *(s.secret for s in told)]:
             assert held(tmp_path, raw) == [], raw
     assert len(told) >= 150
+
+
+@pytest.mark.parametrize("detail", ["minimal", "balanced", "everything"])
+def test_no_verb_lets_a_raw_value_in(tmp_path: Path, clock: Clock, detail: str) -> None:
+    said: dict[str, str] = {}
+
+    def number(at: str) -> str:
+        said[at] = samples.mobile(Random(500 + len(said)))
+        return said[at]
+
+    def asked_and_answered(me: ScopedMemory) -> int:
+        questions = me.questions()
+        for question in questions:
+            me.answer(question.id, f"都不是，我住在苏州，手机{number('answer')}")
+        return len(questions)
+
+    with layer_at(tmp_path / "memory.db", clock) as layer:
+        me = layer.scope(user="u")
+        me.retention(detail)
+        me.consent(given=True, notice=f"同意，电话{number('notice')}")
+        kept = me.remember(f"请记住王总的手机是{number('remember')}").memories[0]
+        me.remember("我住在杭州")
+        me.observe([turn(f"我住在上海，手机{number('observe')}", session="s")])
+        layer.work()
+        me.end("s")
+        layer.work()
+        if detail == "balanced":
+            assert asked_and_answered(me) == 1
+        profile = tmp_path / "USER.md"
+        me.write_profile(profile)
+        profile.write_text(f"{profile.read_text('utf-8')}\n- 我的电话是{number('USER.md')}\n", "utf-8")
+        me.read_profile(profile)
+        # The file is the user's own; it holds what the user typed.
+        profile.unlink()
+        me.recall(f"谁的电话是{number('recall')}")
+        me.context(f"电话{number('context')}是谁的", session="s")
+        me.correct(kept.id, f"王总的手机是{number('correct')}")
+        with suppress(InputError):
+            me.forget(topic=number("topic"))
+        me.export(tmp_path / "export.zip")
+        clock.now += timedelta(days=400)
+        me.upkeep()
+        me.redistil()
+        layer.work()
+        layer.backup(str(tmp_path / "backup.db"))
+        with zipfile.ZipFile(tmp_path / "export.zip") as archive:
+            archive.extractall(tmp_path / "unpacked")
+        assert [at for at, raw in said.items() if held(tmp_path, raw)] == []
 
 
 def test_what_is_acknowledged_is_what_is_stored(tmp_path: Path, clock: Clock) -> None:
