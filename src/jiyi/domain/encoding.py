@@ -31,6 +31,7 @@ from jiyi.domain.memory import (
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.standing import Consent, Detail, Standing, StandingChange
 from jiyi.domain.summary import Point, PointKind, SessionSummary
+from jiyi.domain.traces import Considered, LeftOut, Trace
 from jiyi.errors import InputError, InstantWithoutZone
 
 Fields = Mapping[str, Any]
@@ -363,3 +364,36 @@ def points_fields(points: Sequence[Point]) -> list[list[Any]]:
 
 def points_from_fields(fields: Sequence[Sequence[Any]]) -> tuple[Point, ...]:
     return tuple(Point(PointKind(kind), text, message, start, end) for kind, text, message, start, end in fields)
+
+
+def trace_fields(trace: Trace) -> dict[str, Any]:
+    return {
+        "id": trace.id,
+        "at": micros(trace.at),
+        "verb": trace.verb,
+        "query": trace.query,
+        "terms": list(trace.terms),
+        "limit": trace.limit,
+        "considered": [[c.id, c.score, [list(part) for part in c.parts], c.why, c.shown] for c in trace.considered],
+        "left_out": [[left.id, left.reason] for left in trace.left_out],
+        "relaxed": trace.relaxed,
+        "nothing_because": trace.nothing_because,
+    }
+
+
+def trace_from_fields(fields: Fields) -> Trace:
+    return Trace(
+        id=fields["id"],
+        at=instant(fields["at"]),
+        verb=fields["verb"],
+        query=fields["query"],
+        terms=tuple(fields["terms"]),
+        limit=fields["limit"],
+        considered=tuple(
+            Considered(item, score, tuple((name, value) for name, value in parts), why, shown)
+            for item, score, parts, why, shown in fields["considered"]
+        ),
+        left_out=tuple(LeftOut(item, reason) for item, reason in fields["left_out"]),
+        relaxed=fields["relaxed"],
+        nothing_because=fields["nothing_because"],
+    )

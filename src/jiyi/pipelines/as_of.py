@@ -42,6 +42,7 @@ from jiyi.ports import (
     Standings,
     Summaries,
     TextIndex,
+    Traces,
     Unit,
 )
 from jiyi.queues import Jobs, Schedule
@@ -156,6 +157,10 @@ class UnitThen(Unit):
     @property
     def model_calls(self) -> ModelCalls:
         return self._unit.model_calls
+
+    @property
+    def traces(self) -> Traces:
+        return self._unit.traces
 
     def scopes(self) -> list[Scope]:
         return list(self._unit.scopes())

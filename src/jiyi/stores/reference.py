@@ -32,6 +32,7 @@ from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments
 from jiyi.stores.reference_schedule import ReferenceSchedule
 from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
 from jiyi.stores.reference_summaries import ReferenceSummaries
+from jiyi.stores.reference_traces import ReferenceTraces
 
 T = TypeVar("T")
 
@@ -55,6 +56,7 @@ class _Unit:
         self.schedule = ReferenceSchedule(access)
         self.segments = ReferenceSegments(access)
         self.model_calls = ReferenceModelCalls(access)
+        self.traces = ReferenceTraces(access)
 
     def scopes(self) -> list[Scope]:
         return list(self._access.all().scopes)

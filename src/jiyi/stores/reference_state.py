@@ -19,6 +19,7 @@ from jiyi.domain.plans import LedgerEntry
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import UNDECIDED, Standing
 from jiyi.domain.summary import SessionSummary
+from jiyi.domain.traces import Trace
 from jiyi.errors import StoreError
 from jiyi.ports import Document, Kind
 from jiyi.queues import DeadJob, Lane
@@ -42,6 +43,7 @@ class ScopeState:
     tombstones: dict[tuple[Mark, bytes], Tombstone] = field(default_factory=dict)
     receipts: dict[int, ForgettingReceipt] = field(default_factory=dict)
     standing: Standing = UNDECIDED
+    traces: dict[str, Trace] = field(default_factory=dict)
 
     def copy(self) -> Self:
         return replace(self, **_copied_dicts(self))

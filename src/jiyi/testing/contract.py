@@ -30,6 +30,7 @@ from jiyi.testing.contract_standings import StandingsContract
 from jiyi.testing.contract_store import StoreContract
 from jiyi.testing.contract_summaries import SummariesContract
 from jiyi.testing.contract_text import TextIndexContract
+from jiyi.testing.contract_traces import TracesContract
 
 __all__ = [
     "Contract",
@@ -45,4 +46,5 @@ __all__ = [
     "StoreContract",
     "SummariesContract",
     "TextIndexContract",
+    "TracesContract",
 ]

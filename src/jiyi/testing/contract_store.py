@@ -36,6 +36,7 @@ from jiyi.testing.contract_base import (
     put_messages,
 )
 from jiyi.testing.contract_summaries import summary
+from jiyi.testing.contract_traces import trace
 
 DOCUMENT = Document(1, {"绿茶": 2, "tea": 1}, 3)
 LIKES_TEA = memory(1, "喜欢绿茶", triple=Triple(USER, "LIKES", "绿茶"), evidence=(evidence(1),))
@@ -54,6 +55,9 @@ CHANGES: dict[str, Callable[[Unit], object]] = {
     "ledger.erase": lambda unit: unit.ledger.erase(ME, [1]),
     "standings.set": lambda unit: unit.standings.set(ME, Standing(Detail.MINIMAL, NOW)),
     "jobs.put": lambda unit: unit.jobs.put(ME, "index", {}, NOW),
+    "traces.add": lambda unit: unit.traces.add(ME, [trace(9)]),
+    "traces.trim": lambda unit: unit.traces.trim(ME, 0, NOW),
+    "traces.clear": lambda unit: unit.traces.clear(ME),
     "schedule.put": lambda unit: unit.schedule.put(ME, "upkeep", later(7)),
     "schedule.sooner": lambda unit: unit.schedule.sooner(ME, "upkeep", later(1)),
     "schedule.drop": lambda unit: unit.schedule.drop(ME, "upkeep"),
@@ -78,6 +82,7 @@ def fill(store: Store) -> None:
         unit.ledger.append(ME, plan(*added(LIKES_TEA)))
         unit.jobs.put(ME, "distil", {"upto": 1}, NOW)
         unit.schedule.put(ME, "upkeep", later(5))
+        unit.traces.add(ME, [trace(1)])
 
     store.write(work)
 
@@ -99,6 +104,7 @@ def picture(store: Store) -> list[object]:
             unit.standings.get(ME),
             unit.jobs.counts(None, NOW),
             unit.schedule.get(ME, "upkeep"),
+            unit.traces.latest(ME, 99),
         ]
 
 

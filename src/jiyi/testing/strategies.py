@@ -31,6 +31,7 @@ from jiyi.domain.relations import COMPANY, USER, fact_key
 from jiyi.domain.scope import MAX_NAME, Scope
 from jiyi.domain.standing import UNDECIDED, Consent, Detail, Standing, StandingChange
 from jiyi.domain.summary import Point, PointKind, SessionSummary
+from jiyi.domain.traces import Considered, LeftOut, Trace
 from jiyi.ports import Document
 
 CHINESE = (
@@ -272,6 +273,27 @@ def summaries() -> st.SearchStrategy[SessionSummary]:
         points=st.lists(points(), max_size=3).map(tuple),
         made_at=instants().map(lambda at: at.astimezone(UTC)),
         method=st.sampled_from(["rules/1", "model/gpt"]),
+    )
+
+
+def traces() -> st.SearchStrategy[Trace]:
+    scores = st.floats(-9, 9)
+    considered = st.builds(
+        Considered, id=names(), score=scores, parts=st.lists(st.tuples(names(), scores), max_size=3).map(tuple),
+        why=texts(), shown=st.booleans(),
+    )  # fmt: skip
+    return st.builds(
+        Trace,
+        id=names(),
+        at=instants().map(lambda at: at.astimezone(UTC)),
+        verb=st.sampled_from(["recall", "context"]),
+        query=texts(),
+        terms=st.lists(texts(), max_size=4).map(tuple),
+        limit=st.integers(1, 99),
+        considered=st.lists(considered, max_size=3).map(tuple),
+        left_out=st.lists(st.builds(LeftOut, names(), texts()), max_size=3).map(tuple),
+        relaxed=st.one_of(st.just(""), texts()),
+        nothing_because=st.one_of(st.just(""), texts()),
     )
 
 

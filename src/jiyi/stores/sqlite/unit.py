@@ -15,6 +15,7 @@ from jiyi.stores.sqlite.schedule import SqliteSchedule
 from jiyi.stores.sqlite.standings import SqliteStandings
 from jiyi.stores.sqlite.summaries import SqliteSummaries
 from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
+from jiyi.stores.sqlite.traces import SqliteTraces
 
 
 class SqliteUnit(Unit):
@@ -31,6 +32,7 @@ class SqliteUnit(Unit):
         self._segments = SqliteSegments(access)
         self._model_calls = SqliteModelCalls(access)
         self._standings = SqliteStandings(access)
+        self._traces = SqliteTraces(access)
 
     @property
     def forgotten(self) -> SqliteForgotten:
@@ -75,6 +77,10 @@ class SqliteUnit(Unit):
     @property
     def standings(self) -> SqliteStandings:
         return self._standings
+
+    @property
+    def traces(self) -> SqliteTraces:
+        return self._traces
 
     @property
     def access(self) -> Access:

@@ -1,0 +1,58 @@
+"""Traces of recalls in SQLite: one row a recall, the latest of an owner side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from jiyi.domain.encoding import micros, to_json, trace_fields, trace_from_fields
+from jiyi.domain.scope import Scope
+from jiyi.domain.traces import Trace
+from jiyi.ports import Traces
+from jiyi.stores.encoding import damage
+from jiyi.stores.sqlite.access import Access, at_most
+
+
+class SqliteTraces(Traces):
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def add(self, scope: Scope, traces: Sequence[Trace]) -> None:
+        if not traces:
+            self._access.check_writable()
+            return
+        owner = self._access.make_owner(scope)
+        self._access.change_many("DELETE FROM trace WHERE owner = ? AND id = ?", [(owner, t.id) for t in traces])
+        self._access.change_many(
+            "INSERT OR REPLACE INTO trace (owner, at, id, fields) VALUES (?, ?, ?, ?)",
+            [(owner, micros(t.at), t.id, to_json(trace_fields(t))) for t in traces],
+        )
+
+    def get(self, scope: Scope, trace_id: str) -> Trace | None:
+        fields = self._access.value(
+            "SELECT fields FROM trace WHERE owner = ? AND id = ?", (self._access.owner(scope), trace_id)
+        )
+        return None if fields is None else _trace(fields)
+
+    def latest(self, scope: Scope, limit: int) -> list[Trace]:
+        sql = "SELECT fields FROM trace WHERE owner = ? ORDER BY at DESC, id DESC LIMIT ?"
+        return [_trace(fields) for (fields,) in self._access.rows(sql, (self._access.owner(scope), at_most(limit)))]
+
+    def trim(self, scope: Scope, keep: int, since: datetime) -> None:
+        self._access.check_writable()
+        owner = self._access.owner(scope)
+        sql = """
+            DELETE FROM trace WHERE owner = :owner AND (at < :since OR (at, id) NOT IN (
+                SELECT at, id FROM trace WHERE owner = :owner ORDER BY at DESC, id DESC LIMIT :keep))
+        """
+        self._access.change(sql, {"owner": owner, "since": micros(since), "keep": at_most(keep)})
+
+    def clear(self, scope: Scope) -> int:
+        self._access.check_writable()
+        return self._access.change("DELETE FROM trace WHERE owner = ?", (self._access.owner(scope),))
+
+
+@damage
+def _trace(fields: str) -> Trace:
+    return trace_from_fields(json.loads(fields))
