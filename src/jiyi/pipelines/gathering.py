@@ -1,0 +1,62 @@
+"""What reading leaves behind is gathered and written together: reading never waits for a write (SPEC F5, R10)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+from jiyi.errors import StoreClosed, StoreError
+from jiyi.ports import Store, Unit
+
+T = TypeVar("T")
+
+MOST = 100_000
+"""Notes that are kept while the store takes none; the oldest go first."""
+
+log = logging.getLogger("jiyi.reads")
+
+
+class Gathered(Generic[T]):
+    """Notes that are not written yet. A crash loses at most `flush_after` of them, never a memory."""
+
+    def __init__(self, store: Store, flush_after: int, write: Callable[[Unit, Sequence[T]], None], what: str) -> None:
+        """`write` puts notes into the store; `what` names them in the log."""
+        self._store, self._flush_after, self._write, self._what = store, flush_after, write, what
+        self._lock = threading.Lock()
+        self._notes: list[T] = []
+
+    def note(self, notes: Iterable[T]) -> None:
+        """Take notes; writes when enough have gathered."""
+        with self._lock:
+            self._notes.extend(notes)
+            full = len(self._notes) >= self._flush_after
+        if full:
+            self._try_to_flush()
+
+    def flush(self) -> None:
+        """Write what has gathered. Raises: StoreError, and then it is kept for the next time."""
+        with self._lock:
+            notes, self._notes = self._notes, []
+        if not notes:
+            return
+        try:
+            self._store.write(lambda unit: self._write(unit, notes))
+        except StoreError:
+            with self._lock:
+                self._notes = [*notes, *self._notes][-MOST:]
+            raise
+
+    def close(self) -> None:
+        """Write what has gathered, if the store still takes it."""
+        self._try_to_flush()
+
+    def _try_to_flush(self) -> None:
+        """Notes are never worth failing a read, or leaving a store open, for."""
+        try:
+            self.flush()
+        except StoreClosed:
+            return
+        except StoreError as error:
+            log.warning("%s could not be written, they will be with the next ones: %s", self._what, error)
