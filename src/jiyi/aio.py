@@ -57,6 +57,7 @@ class AsyncScopedMemory(_Twin):
 
     observe, remember = _awaited(ScopedMemory.observe), _awaited(ScopedMemory.remember)
     recall, context = _awaited(ScopedMemory.recall), _awaited(ScopedMemory.context)
+    explain, traces = _awaited(ScopedMemory.explain), _awaited(ScopedMemory.traces)
     history, sessions = _awaited(ScopedMemory.history), _awaited(ScopedMemory.sessions)
     profile, memories = _awaited(ScopedMemory.profile), _awaited(ScopedMemory.memories)
     write_profile, read_profile = _awaited(ScopedMemory.write_profile), _awaited(ScopedMemory.read_profile)

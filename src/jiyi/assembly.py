@@ -45,6 +45,7 @@ from jiyi.pipelines.redistil import Redistiller
 from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.summarise import Summariser
 from jiyi.pipelines.summarising.cues import Cues, parse_cues
+from jiyi.pipelines.tracing import TraceView
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
 from jiyi.ports import ChatModel, Keys, Store
@@ -197,7 +198,7 @@ def assemble(
         indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers
     )  # fmt: skip
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
-    gateway = Gateway(indexing, settings.gateway, nights)
+    gateway = Gateway(indexing, settings.gateway, nights, (TraceView(),))
     merging = Merging(segmenter, load_merge_words(segmenter), settings.merging, settings.heat)
     redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
     distiller = Distiller(

@@ -36,6 +36,7 @@ from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_silent, cut_segments
 from jiyi.pipelines.summaries import SUMMARISE
 from jiyi.pipelines.summarise import Summariser, summarise
+from jiyi.pipelines.tracing import TraceLog
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
 from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
@@ -87,6 +88,8 @@ class Engine:
         self.store, self.parts, self.clock = store, parts, clock
         settings = parts.settings
         self.reads = ReadCounts(store, settings.heat, settings.access.flush_after, parts.gateway.night)
+        segmenter = parts.indexing.segmenter
+        self.traces = TraceLog(store, settings.traces, parts.redaction, parts.retaining, segmenter)
         self.kinds = (INDEX, DISTIL) if parts.model is None else (INDEX, DISTIL, SEGMENT)
         # Without a model its jobs wait for the day when there is one.
         lanes = (Lane.QUICK,) if parts.model is None else (Lane.QUICK, Lane.SLOW)
@@ -103,6 +106,7 @@ class Engine:
             slow: also those that wait for a language model, for as long as it takes.
         """
         self.reads.flush()  # First: upkeep asks when a memory was last read.
+        self.traces.flush()
         done = self._runners[Lane.QUICK].run_until_idle(limit)
         if slow and Lane.SLOW in self._runners:
             done += self._runners[Lane.SLOW].run_until_idle(None if limit is None else limit - done)
@@ -270,6 +274,7 @@ class Engine:
         if Lane.SLOW in workers:
             workers[Lane.SLOW].stop(PATIENCE)
         self.reads.close()
+        self.traces.close()
         self.store.close()
 
 

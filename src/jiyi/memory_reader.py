@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import TypeVar
@@ -16,6 +16,7 @@ from jiyi.domain.questions import Question
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tokens import estimate_tokens
+from jiyi.domain.traces import Trace
 from jiyi.engine import Engine
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.arguments import (
@@ -28,6 +29,7 @@ from jiyi.pipelines.arguments import (
 )
 from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import ContextBlock
+from jiyi.pipelines.explaining import Explanation, explain
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.observe import instant
 from jiyi.pipelines.recall import NEAR, Filters, Recollection, Span
@@ -107,7 +109,7 @@ class MemoryReader:
             counts = then.present and self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
-        return found
+        return replace(found, trace_id=self._trace("recall", found, now, limit, [i.id for i in found.items]))
 
     def context(
         self,
@@ -139,7 +141,8 @@ class MemoryReader:
             counts = self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, block.read, now)
-        return block
+        chosen = self._trace("context", block.recollection, now, len(block.items), [i.id for i in block.items])
+        return replace(block, trace_id=chosen)
 
     def history(
         self,
@@ -274,7 +277,34 @@ class MemoryReader:
         with self._store.read() as unit:
             return unit.jobs.counts(self._scope, self._clock())
 
+    # ---------------------------------------------------------------- why
+
+    def explain(self, trace: str, *, why: str | None = None) -> Explanation:
+        """What a recall did (SPEC R10): what was looked for, every candidate with the parts of its score, what was left out.
+
+        Args:
+            trace: the `trace_id` of an answer.
+            why: an id such as m42, h17 or s3: what became of that one, found or not, and at which stage.
+
+        Raises:
+            NotFound: no such trace is kept any more, or no such memory, message or summary is here.
+        """
+        self._engine.traces.flush()
+        with self._store.read() as unit:
+            return explain(unit, self._scope, trace, why, self._parts.indexing)
+
+    def traces(self, limit: int = 10) -> list[Trace]:
+        """The latest recalls that are kept, newest first; `limits` of how many and how long: settings `traces`."""
+        if limit < 1:
+            raise InputError(f"limit = {limit}: ask for 1 trace or more")
+        self._engine.traces.flush()
+        with self._store.read() as unit:
+            return unit.traces.latest(self._scope, limit)
+
     # ---------------------------------------------------------------- small parts
+
+    def _trace(self, verb: str, found: Recollection, now: datetime, limit: int, shown: Sequence[str]) -> str:
+        return self._engine.traces.note(self._scope, verb, found, now, limit, shown)
 
     def _awake(self, unit: Unit) -> bool:
         return not unit.standings.get(self._scope).paused  # SPEC C5

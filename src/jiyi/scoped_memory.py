@@ -243,17 +243,20 @@ class ScopedMemory(MemoryReader):
 
         return self._store.write(work)
 
-    def feedback(self, memory: str, verdict: Feedback | str) -> Receipt:
+    def feedback(self, memory: str, verdict: Feedback | str, *, trace: str | None = None) -> Receipt:
         """Say of a memory that came up whether that was good (SPEC R8).
 
         Args:
             verdict: "helpful" raises its importance by one, "irrelevant" lowers it, "wrong" lowers it and asks the user
                 whether it is so (`questions`). However often feedback is given, it moves a memory by one at the most.
 
+            trace: the recall in which it came up, for the ledger.
+
         Raises:
-            NotFound: no such memory. PlanRefused: it is no longer believed. InputError: no such verdict.
+            NotFound: no such memory or trace. PlanRefused: it is no longer believed. InputError: no such verdict.
         """
         said, now = read_feedback(verdict), self._clock()
+        occasion = "" if trace is None else f" in {self.explain(trace, why=memory).trace.id}"
 
         def work(unit: Unit) -> Receipt:
             self._parts.gateway.check_awake(unit, self._scope, Verb.FEEDBACK)
@@ -262,7 +265,7 @@ class ScopedMemory(MemoryReader):
                 raise PlanRefused(f"{found.id} is no longer believed, so there is nothing to say of it")
             after = heeded(found, said)
             changes = () if after == found else (Change(found, after),)
-            plan = Plan(Verb.FEEDBACK, self._actor, now, f"{found.id} was {said}, the user says", changes)
+            plan = Plan(Verb.FEEDBACK, self._actor, now, f"{found.id} was {said}{occasion}, the user says", changes)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
         return self._store.write(work)

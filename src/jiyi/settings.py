@@ -28,6 +28,7 @@ from jiyi.domain.settling import ArbitrationPolicy
 from jiyi.domain.standing import RetentionPolicy
 from jiyi.domain.summary import SummaryPolicy
 from jiyi.domain.tiers import TierPolicy
+from jiyi.domain.traces import TracePolicy
 from jiyi.errors import SettingsError
 from jiyi.text.redaction import RedactionPolicy
 
@@ -198,6 +199,7 @@ class Settings:
     redaction: RedactionPolicy = field(default_factory=RedactionPolicy)
     guard: GuardPolicy = field(default_factory=GuardPolicy)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
+    traces: TracePolicy = field(default_factory=TracePolicy)
 
     def __post_init__(self) -> None:
         zone(self.timezone)

@@ -77,6 +77,7 @@ class ContextBlock:
     tokens: int
     recollection: Recollection
     read: tuple[int, ...] = ()
+    trace_id: str = ""
 
 
 Line: TypeAlias = tuple[str, Item | Memory | None]

@@ -17,6 +17,7 @@ from jiyi.domain.ranking import RankingPolicy, rescore
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
+from jiyi.domain.traces import Parts
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
@@ -122,6 +123,7 @@ class Item:
     name: str | None = None
     message_id: str | None = None
     tier: str | None = None
+    parts: Parts = ()
     memory: Memory | None = field(default=None, repr=False)
     summary: SessionSummary | None = field(default=None, repr=False)
 
@@ -131,7 +133,8 @@ class Recollection:
     """The answer to one recall.
 
     `relaxed` says how matching was relaxed when nothing matched as asked, else it is empty.
-    `nothing_because` names the cause of an empty answer. `dropped` lists what was found and left out, with the reason.
+    `nothing_because` names the cause of an empty answer. `dropped` lists what was found and left out, with the reason;
+    `ranked` what was ranked, of which `items` are the first. `trace_id` is what `explain` takes, empty where none is kept.
     """
 
     query: str
@@ -140,6 +143,8 @@ class Recollection:
     relaxed: str = ""
     nothing_because: str = ""
     dropped: tuple[tuple[str, str], ...] = ()
+    ranked: tuple[Item, ...] = field(default=(), repr=False)
+    trace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +180,10 @@ class Recall:
         facts = self._facts(unit, scope, question, now, filters, dropped)
         found, relaxed = self._matches(unit, scope, question, now, limit, filters, dropped)
         items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
-        items = self._fold_evidence(unit, scope, items, filters, dropped)[:limit]
+        ranked = tuple(self._fold_evidence(unit, scope, items, filters, dropped))
         return Recollection(
-            query, tuple(items), question.words, relaxed if items else "",
-            "" if items else _cause(question, dropped), tuple(dropped),
+            query, ranked[:limit], question.words, relaxed if ranked else "",
+            "" if ranked else _cause(question, dropped), tuple(dropped), ranked,
         )  # fmt: skip
 
     # -------------------------------------------------------------- channels

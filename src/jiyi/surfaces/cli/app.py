@@ -16,6 +16,7 @@ from jiyi.errors import JiyiError, NotFound
 from jiyi.surfaces.cli import (
     demo,
     doctor,
+    explaining,
     exporting,
     forgetting,
     importing,
@@ -153,6 +154,7 @@ GROUPS: dict[str, dict[str, Action]] = {
     "Ask": {
         "recall": reading.recall,
         "context": reading.context,
+        "explain": explaining.explain,
         "history": reading.history,
         "sessions": reading.sessions,
         "summaries": reading.summaries,

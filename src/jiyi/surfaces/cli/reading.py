@@ -125,6 +125,8 @@ def recall(
     if found.nothing_because:
         call.out.note(f"nothing found: {found.nothing_because}")
     call.out.show(recollection_document(found, call.zone), recollection_lines(found, call.zone))
+    if found.trace_id:
+        call.out.note(f"`jiyi explain {found.trace_id}` says what was looked at")
 
 
 def context(
@@ -146,6 +148,7 @@ def context(
         "tokens": block.tokens,
         "items": [item_document(item, rank, call.zone) for rank, item in enumerate(block.items, 1)],
         "nothing_because": block.recollection.nothing_because or None,
+        "trace": block.trace_id or None,
     }
     call.out.verbatim(document, block.text)
     if explain:
@@ -154,7 +157,7 @@ def context(
                 call.out.note(line)
         for name, reason in block.recollection.dropped:
             call.out.note(f"left out: {name}, {reason}")
-        call.out.note(f"{block.tokens} tokens")
+        call.out.note(f"{block.tokens} tokens; `jiyi explain {block.trace_id}` tells more")
 
 
 def history(

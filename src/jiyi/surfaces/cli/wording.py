@@ -141,6 +141,7 @@ def recollection_document(found: Recollection, zone: tzinfo) -> Document:
         "relaxed": found.relaxed or None,
         "nothing_because": found.nothing_because or None,
         "dropped": [{"id": name, "because": reason} for name, reason in found.dropped],
+        "trace": found.trace_id or None,
     }
 
 

@@ -202,6 +202,9 @@ def feedback(
     call: Call,
     memory: Memory,
     verdict: Annotated[Feedback, typer.Argument(metavar="VERDICT", help="helpful, wrong or irrelevant.")],
+    trace: Annotated[
+        str | None, typer.Option(metavar="TRACE", help="The recall it came up in, such as t1a2b3c4d.")
+    ] = None,
 ) -> None:
     """Say whether a memory that came up was helpful, wrong or irrelevant: it counts a little more, or less.
 
@@ -209,7 +212,7 @@ def feedback(
     """
     with call.layer() as layer:
         me = call.of(layer)
-        receipt = me.feedback(memory, verdict)
+        receipt = me.feedback(memory, verdict, trace=trace)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"noted that it was {verdict}"))
 

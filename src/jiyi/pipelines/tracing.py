@@ -1,0 +1,97 @@
+"""Every recall leaves a trace, redacted and written in batches, so that it can be explained (SPEC R10)."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from jiyi.domain.forgetting import Erased
+from jiyi.domain.scope import Scope
+from jiyi.domain.standing import Detail
+from jiyi.domain.traces import Considered, LeftOut, Trace, TracePolicy
+from jiyi.pipelines.gathering import Gathered
+from jiyi.pipelines.recall import Recollection
+from jiyi.pipelines.redacting import Redaction
+from jiyi.pipelines.retaining import Retaining
+from jiyi.ports import Store, Unit
+from jiyi.text.segmentation import Segmenter
+from jiyi.views import View
+
+Noted: TypeAlias = tuple[Scope, Trace]
+
+
+class TraceLog:
+    """The traces of recalls, written together. What was asked is redacted on the way into the store."""
+
+    def __init__(
+        self, store: Store, policy: TracePolicy, redaction: Redaction, retaining: Retaining, segmenter: Segmenter
+    ) -> None:
+        self._policy, self._redaction, self._retaining, self._segmenter = policy, redaction, retaining, segmenter
+        self._gathered: Gathered[Noted] = Gathered(store, policy.flush_after, self._add, "traces of recalls")
+        self.flush, self.close = self._gathered.flush, self._gathered.close
+
+    def note(
+        self, scope: Scope, verb: str, found: Recollection, now: datetime, limit: int, shown: Collection[str]
+    ) -> str:
+        """Take down what a recall did; gives the id of its trace, empty where none is kept.
+
+        `shown`: the ids of what was in the answer.
+        """
+        if not self._policy.keep:
+            return ""
+        trace_id = f"t{secrets.token_hex(4)}"
+        most = self._policy.candidates
+        ranked = [Considered(i.id, i.score, i.parts, i.why, i.id in shown) for i in found.ranked]
+        left = [LeftOut(item, reason) for item, reason in found.dropped]
+        trace = Trace(
+            trace_id, now, verb, found.query, found.terms, limit, tuple(ranked[:most]), tuple(left[:most]),
+            found.relaxed, found.nothing_because,
+        )  # fmt: skip
+        self._gathered.note([(scope, trace)])
+        return trace_id
+
+    def _add(self, unit: Unit, noted: Sequence[Noted]) -> None:
+        by_scope: dict[Scope, list[Trace]] = defaultdict(list)
+        for scope, trace in noted:
+            by_scope[scope].append(trace)
+        for scope, traces in by_scope.items():
+            if unit.standings.get(scope).paused:
+                continue  # SPEC C5
+            # Another process may have forgotten something since: a trace from before must not bring it back (SPEC F6).
+            forgotten = [r.at for r in unit.forgotten.receipts(scope)[-1:]]
+            fresh = [t for t in traces if not forgotten or t.at > forgotten[0]]
+            silent = self._retaining.detail(unit, scope) is Detail.MINIMAL
+            unit.traces.add(scope, [_without_words(t) if silent else self._redacted(t) for t in fresh])
+            if fresh:
+                latest = max(t.at for t in fresh)
+                unit.traces.trim(scope, self._policy.keep, latest - timedelta(days=self._policy.days))
+
+    def _redacted(self, trace: Trace) -> Trace:
+        query = self._redaction.text(trace.query)
+        folded = self._segmenter.fold(query)
+        return replace(trace, query=query, terms=tuple(t for t in trace.terms if t in folded))
+
+
+def _without_words(trace: Trace) -> Trace:
+    """`minimal` keeps no talk, and a question is talk (SPEC C5)."""
+    silent = tuple(replace(c, why="") for c in trace.considered)
+    return replace(trace, query="", terms=(), considered=silent)
+
+
+class TraceView(View):
+    """Traces hold words of questions and say what was found: any forgetting drops all of the scope's (SPEC F6)."""
+
+    @property
+    def name(self) -> str:
+        return "traces"
+
+    def erase(self, unit: Unit, scope: Scope, erased: Erased) -> int:
+        return unit.traces.clear(scope)
+
+    def rebuild(self, unit: Unit, scope: Scope) -> int:
+        """A log of what was: it is not made again."""
+        return 0
