@@ -32,7 +32,7 @@ from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.explaining import Explanation, explain
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.observe import instant
-from jiyi.pipelines.recall import NEAR, Filters, Recollection, Span
+from jiyi.pipelines.recall import KINDS, NEAR, Filters, Item, Recollection, Span
 from jiyi.pipelines.summaries import standing
 from jiyi.ports import SessionInfo, Unit
 from jiyi.queues import JobCounts
@@ -109,7 +109,7 @@ class MemoryReader:
             counts = then.present and self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
-        return replace(found, trace_id=self._trace("recall", found, now, limit, [i.id for i in found.items]))
+        return replace(found, trace_id=self._trace("recall", found, now, limit, filters.kinds, found.items))
 
     def context(
         self,
@@ -141,7 +141,7 @@ class MemoryReader:
             counts = self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, block.read, now)
-        chosen = self._trace("context", block.recollection, now, len(block.items), [i.id for i in block.items])
+        chosen = self._trace("context", block.recollection, now, len(block.items), KINDS, block.items)
         return replace(block, trace_id=chosen)
 
     def history(
@@ -303,8 +303,10 @@ class MemoryReader:
 
     # ---------------------------------------------------------------- small parts
 
-    def _trace(self, verb: str, found: Recollection, now: datetime, limit: int, shown: Sequence[str]) -> str:
-        return self._engine.traces.note(self._scope, verb, found, now, limit, shown)
+    def _trace(
+        self, verb: str, found: Recollection, now: datetime, limit: int, kinds: Collection[str], shown: Sequence[Item]
+    ) -> str:
+        return self._engine.traces.note(self._scope, verb, found, now, limit, kinds, {item.id for item in shown})
 
     def _awake(self, unit: Unit) -> bool:
         return not unit.standings.get(self._scope).paused  # SPEC C5

@@ -374,6 +374,7 @@ def trace_fields(trace: Trace) -> dict[str, Any]:
         "query": trace.query,
         "terms": list(trace.terms),
         "limit": trace.limit,
+        "kinds": list(trace.kinds),
         "considered": [[c.id, c.score, [list(part) for part in c.parts], c.why, c.shown] for c in trace.considered],
         "left_out": [[left.id, left.reason] for left in trace.left_out],
         "relaxed": trace.relaxed,
@@ -389,6 +390,7 @@ def trace_from_fields(fields: Fields) -> Trace:
         query=fields["query"],
         terms=tuple(fields["terms"]),
         limit=fields["limit"],
+        kinds=tuple(fields["kinds"]),
         considered=tuple(
             Considered(item, score, tuple((name, value) for name, value in parts), why, shown)
             for item, score, parts, why, shown in fields["considered"]

@@ -32,7 +32,7 @@ class LeftOut:
 class Trace:
     """One recall, redacted: what was asked, what it was looked for by, and what became of every candidate.
 
-    `verb` is "recall" or "context". `considered` stands in the order of the ranking, best first. `query` and `terms` are
+    `verb` is "recall" or "context", `kinds` are those that were asked for. `considered` stands in the order of the ranking, best first. `query` and `terms` are
     empty where words of the talk are not kept (SPEC C5 `minimal`).
     """
 
@@ -42,6 +42,7 @@ class Trace:
     query: str
     terms: tuple[str, ...]
     limit: int
+    kinds: tuple[str, ...]
     considered: tuple[Considered, ...]
     left_out: tuple[LeftOut, ...] = ()
     relaxed: str = ""

@@ -229,7 +229,7 @@ def load_cases(folder: Path) -> list[Case]:
     files = sorted(folder.glob("*.toml"))
     if not files:
         raise InputError(f"{folder}: no *.toml files with cases there")
-    cases = [case for file in files for case in _read_file(file)]
+    cases = [case for file in files for case in read_cases(file)]
     if not cases:
         raise InputError(f"{folder}: the files hold no [[case]]")
     twice = sorted(name for name, times in Counter(c.id for c in cases).items() if times > 1)
@@ -238,7 +238,8 @@ def load_cases(folder: Path) -> list[Case]:
     return cases
 
 
-def _read_file(file: Path) -> list[Case]:
+def read_cases(file: Path) -> list[Case]:
+    """The cases of one file. Raises: InputError, as `load_cases`."""
     try:
         data = tomllib.loads(file.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

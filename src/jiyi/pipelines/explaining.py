@@ -18,12 +18,16 @@ from jiyi.ports import Unit
 Told: TypeAlias = Memory | Message | SessionSummary
 
 
+KIND_NAMES = {"m": {"fact", "memory"}, "h": {"message"}, "s": {"summary"}}
+
+
 class Stage(StrEnum):
     """How far a thing came in a recall."""
 
     SHOWN = "shown"  # in the answer
     CUT = "cut"  # ranked, but below what was asked for or fitted
     LEFT_OUT = "left out"  # found, and dropped for a reason
+    FILTERED = "filtered"  # of a kind that was not asked for
     OUTRANKED = "outranked"  # holds words of the question, but so many others hold more
     UNMATCHED = "unmatched"  # no channel found it
     ABSENT = "absent"  # it was not there then, or no longer believed
@@ -106,6 +110,8 @@ def _unranked(trace: Trace, item: str, told: Told, indexing: Indexing) -> Accoun
         document = indexing.message(told)
     else:
         document = indexing.summary(told)
+    if not KIND_NAMES[item[:1]] & set(trace.kinds):
+        return Account(item, Stage.FILTERED, f"only these kinds were asked for: {', '.join(trace.kinds)}")
     if not trace.query:
         return Account(item, Stage.UNMATCHED, "the words of the question were not kept, so they cannot be compared")
     shared = [t for t in trace.terms if t in document.terms]

@@ -35,7 +35,14 @@ class TraceLog:
         self.flush, self.close = self._gathered.flush, self._gathered.close
 
     def note(
-        self, scope: Scope, verb: str, found: Recollection, now: datetime, limit: int, shown: Collection[str]
+        self,
+        scope: Scope,
+        verb: str,
+        found: Recollection,
+        now: datetime,
+        limit: int,
+        kinds: Collection[str],
+        shown: Collection[str],
     ) -> str:
         """Take down what a recall did; gives the id of its trace, empty where none is kept.
 
@@ -48,7 +55,7 @@ class TraceLog:
         ranked = [Considered(i.id, i.score, i.parts, i.why, i.id in shown) for i in found.ranked]
         left = [LeftOut(item, reason) for item, reason in found.dropped]
         trace = Trace(
-            trace_id, now, verb, found.query, found.terms, limit, tuple(ranked[:most]), tuple(left[:most]),
+            trace_id, now, verb, found.query, found.terms, limit, tuple(sorted(kinds)), tuple(ranked[:most]), tuple(left[:most]),
             found.relaxed, found.nothing_because,
         )  # fmt: skip
         self._gathered.note([(scope, trace)])

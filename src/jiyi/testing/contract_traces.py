@@ -24,7 +24,7 @@ def trace(number: int, minutes: float = 0) -> Trace:
     ranked = Considered("m1", 1.25, (("fact", 1.0), ("importance", 0.25)), "asked for by '数据库'", shown=True)
     left = LeftOut("h2", "is the evidence of m1")
     at = AT + timedelta(minutes=minutes)
-    return Trace(f"t{number}", at, "recall", "数据库是什么", ("数据库",), 8, (ranked,), (left,))
+    return Trace(f"t{number}", at, "recall", "数据库是什么", ("数据库",), 8, ("fact",), (ranked,), (left,))
 
 
 def keep(store: Store, *some: Trace, scope: Scope = ME) -> None:

@@ -290,6 +290,7 @@ def traces() -> st.SearchStrategy[Trace]:
         query=texts(),
         terms=st.lists(texts(), max_size=4).map(tuple),
         limit=st.integers(1, 99),
+        kinds=st.lists(names(), max_size=3).map(tuple),
         considered=st.lists(considered, max_size=3).map(tuple),
         left_out=st.lists(st.builds(LeftOut, names(), texts()), max_size=3).map(tuple),
         relaxed=st.one_of(st.just(""), texts()),

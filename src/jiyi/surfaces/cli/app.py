@@ -198,6 +198,7 @@ for heading, commands in GROUPS.items():
 
 evaluation = typer.Typer(help="Measure what memory does, on labelled cases and on public data.", no_args_is_help=True)
 evaluation.command("cases")(with_common(measuring.cases))
+evaluation.command("add-case")(with_common(measuring.add_regression))
 evaluation.command("extract")(with_common(measuring.extract))
 evaluation.command("sample")(with_common(measuring.sample))
 evaluation.command("calibration")(with_common(measuring.calibration))

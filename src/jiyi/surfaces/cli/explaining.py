@@ -51,6 +51,7 @@ def trace_document(trace: Trace, zone: tzinfo) -> Document:
         "query": trace.query or None,
         "terms": list(trace.terms),
         "limit": trace.limit,
+        "kinds": list(trace.kinds),
         "relaxed": trace.relaxed or None,
         "nothing_because": trace.nothing_because or None,
         "considered": [

@@ -13,6 +13,7 @@ from jiyi.errors import InputError
 from jiyi.evaluation.calibration import calibrate, document, lines
 from jiyi.evaluation.extract_report import SETS, Wanted, measure, read_data
 from jiyi.evaluation.harness import OWN_CASES, run_folder
+from jiyi.evaluation.regression import add_case
 from jiyi.evaluation.sampling import (
     REAL,
     Row,
@@ -44,6 +45,33 @@ def cases(
     report = run_folder(folder or OWN_CASES, only=only or ())
     call.out.show(report.data(), [report.text()])
     return None if report.ok else CASES_FAILED
+
+
+def add_regression(
+    call: Call,
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="The bad recall: `jiyi explain` lists the latest.")],
+    wanted: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Should have been in the answer: m42 or h17; may be repeated."),
+    ] = None,
+    unwanted: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Should not have been in it; may be repeated.")
+    ] = None,
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The file of cases that it is added to.")] = Path(
+        "regressions/recall.toml"
+    ),
+    name: Annotated[str, typer.Option("--id", metavar="NAME", help="Of the case; by default the trace's.")] = "",
+) -> None:
+    """Turn a bad recall into a case, with the turns it rests on and those that stood in the way, and run it.
+
+    `jiyi eval cases DIR` runs the folder again, until it passes. The file holds what the memory holds: keep it as private.
+    """
+    with call.memory() as me:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        case = add_case(me, trace, to, wanted=wanted or (), unwanted=unwanted or (), case_id=name)
+    report = run_folder(to.parent, only=[case])
+    told = "passes already" if report.ok else "fails today, as it should until this is mended"
+    call.out.show({"file": str(to), "case": case, "passes": report.ok}, [f"{to}: case {case} {told}"])
 
 
 Data = Annotated[
