@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,11 +13,14 @@ from hypothesis import strategies as st
 
 from jiyi.assembly import load_times
 from jiyi.text.calendars import Grain
-from jiyi.text.time_reading import Lean
+from jiyi.text.time_patterns import signs_of, wordings_of
+from jiyi.text.time_reading import Lean, Words
 from jiyi.text.times import TimeExpression
 from tests.text.time_tables import EN, ZH, rows
 
 TIMES = load_times()
+TOML = tomllib.loads((files("jiyi") / "vocabulary" / "times.toml").read_text("utf-8"))
+WORDINGS = wordings_of(Words(TOML["zh"], TOML["en"]))
 SHANGHAI, NEW_YORK = ZoneInfo("Asia/Shanghai"), ZoneInfo("America/New_York")
 WEDNESDAY = datetime(2026, 3, 11, 8, tzinfo=SHANGHAI)
 TABLE = rows(ZH) + rows(EN)
@@ -225,6 +230,14 @@ def test_any_text_has_times_inside_it_or_none(text: str, lean: Lean | None, anch
             assert expression.when.first_day <= expression.when.last_day
             assert expression.when.label
     assert TIMES.may_hold(text) or not found
+
+
+@given(ANY | st.lists(st.sampled_from([w for w, _ in TABLE]), max_size=4).map("".join))
+def test_a_wording_is_put_aside_only_where_it_does_not_match(text: str) -> None:
+    signs = signs_of(text)
+    for wording in WORDINGS:
+        if wording.needs.isdisjoint(signs) and wording.needs:
+            assert wording.pattern.search(text) is None
 
 
 @pytest.mark.parametrize("text", ["1" * 4000, "月" * 4000, "at 3 " * 800, "三" * 4000, "3月3日 " * 600, "last " * 800])

@@ -22,7 +22,7 @@ from datetime import date, datetime
 from typing import Any
 
 from jiyi.text.calendars import Calendar, Grain, When
-from jiyi.text.time_patterns import either, patterns_of
+from jiyi.text.time_patterns import signs_of, wordings_of
 from jiyi.text.time_reading import Lean, Piece, Reading, Words
 
 _GLUE = re.compile(
@@ -51,17 +51,17 @@ class TimeExpression:
 class Times:
     """Reads times. Built once from the word lists; pure, so one may serve all threads."""
 
-    __slots__ = ("_cue", "_patterns", "_words")
+    __slots__ = ("_cues", "_wordings", "_words")
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         """`data` is the parsed `times.toml`. Raises: KeyError when it lacks a list."""
         self._words = Words(data["zh"], data["en"])
-        self._patterns = patterns_of(self._words)
-        self._cue = re.compile(_cue(self._words), re.ASCII)
+        self._wordings = wordings_of(self._words)
+        self._cues = _cues(self._words)
 
     def may_hold(self, text: str) -> bool:
         """Whether it is worth looking: cheap, and never False for a text that holds a time."""
-        return self._cue.search(text.lower()) is not None
+        return not self._cues.isdisjoint(signs_of(text))
 
     def find(self, text: str, anchor: datetime, lean: Lean | None = None) -> tuple[TimeExpression, ...]:
         """The time expressions of a text, from left to right, without overlap.
@@ -76,10 +76,11 @@ class Times:
         """
         if anchor.tzinfo is None:
             raise ValueError(f"{anchor.isoformat()} has no time zone")
-        if not self.may_hold(text):
+        signs = signs_of(text)
+        if self._cues.isdisjoint(signs):
             return ()
         reading = Reading(self._words, anchor, lean, Calendar(anchor.tzinfo), anchor.date())
-        joined = _join(self._pieces(text, reading), text, reading)
+        joined = _join(self._pieces(text, signs, reading), text, reading)
         return tuple(e for e in (_expression(run, text, reading) for run in joined) if e is not None)
 
     def read(self, text: str, anchor: datetime, lean: Lean | None = None) -> When | None:
@@ -94,14 +95,16 @@ class Times:
         named = any(first in self._words.all[name] for name in ("weekdays", "months"))
         return words if named else words[:1].lower() + words[1:]
 
-    def _pieces(self, text: str, reading: Reading) -> list[Piece]:
+    def _pieces(self, text: str, signs: frozenset[str], reading: Reading) -> list[Piece]:
         found = []
-        for order, (pattern, handler) in enumerate(self._patterns):
-            for match in pattern.finditer(text):
+        for order, wording in enumerate(self._wordings):
+            if wording.needs and wording.needs.isdisjoint(signs):
+                continue
+            for match in wording.pattern.finditer(text):
                 if match.end() == match.start():
                     continue
                 try:
-                    piece = handler(reading, match)
+                    piece = wording.handler(reading, match)
                 except (ValueError, OverflowError):
                     # 2月30日, or a year beyond the calendar: a time that is none.
                     piece = Piece(match.start(), match.end(), dates=True)
@@ -115,18 +118,13 @@ class Times:
         return pieces
 
 
-def _cue(words: Words) -> str:
-    """Characters and words (lower case) without which there is no time, so that most text is passed over at once."""
+def _cues(words: Words) -> frozenset[str]:
+    """Signs without which there is no time, so that most text is passed over at once."""
     names = ("days", "parts", "fused", "weekdays", "seasons", "months", "units")
     last = {w.split()[-1] for name in names for w in words.en[name]}
     last |= {w.lower() for name in ("capital_months", "short_weekdays") for w in words.en[name]}
     last |= {w for w in words.en["recurring"] if w not in ("every", "each")} | {"noon", "weekend"}
-    # By first letters: a flat list of words would be tried one after the other at every word of the text.
-    heads: dict[str, list[str]] = {}
-    for word in sorted(last):
-        heads.setdefault(word[0], []).append(word[1:])
-    listed = "|".join(f"{head}(?:{either(rest)})" for head, rest in heads.items())
-    return rf"[0-9年月号日周天期拜季时钟今昨明夜早晚点]|\b(?:{listed})s?\b"
+    return frozenset("0123456789年月号日周天期拜季时钟今昨明夜早晚点") | last | {f"{word}s" for word in last}
 
 
 # ---------------------------------------------------------------------- joining

@@ -94,10 +94,10 @@ class Fitter:
     objects: Objects
     narrowing: Narrowing
 
-    def candidates(self, view: View, start: int, end: int, occurrences: Sequence[Occurrence]) -> list[Form]:
-        """The forms that may fit somewhere in a stretch of text, by what they need."""
+    def candidates(self, view: View, signs: int, occurrences: Sequence[Occurrence]) -> list[Form]:
+        """The forms that may fit somewhere in a sentence, by what shows in it."""
         kinds = {o.trigger.kind for o in occurrences}
-        return self.narrowing.forms(view.lower, start, end, kinds, timed=bool(view.times or view.ahead))
+        return self.narrowing.forms(signs, kinds, timed=bool(view.times or view.ahead))
 
     def fit(self, view: View, clause: Clause, talk: Talk, *, across: bool = False) -> list[Found]:
         """The statements of the first form that explains the whole clause."""

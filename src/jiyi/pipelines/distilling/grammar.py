@@ -9,10 +9,10 @@ header explains the rest. Nothing here knows a relation or a word of either lang
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import count
+from itertools import count, groupby
 from typing import Any
 from unicodedata import normalize
 
@@ -53,6 +53,7 @@ _SHORT_NOUN = r"(?!(?:i|we|you|my|our|he|she|they|it|this|that|the|there)\b)[^\s
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _DIGITS = (*"0123456789", *"零〇一二三四五六七八九十百千万两")
 _WORD = re.compile(r"[a-zA-Z]+")
+_BEGINS, _ENDS = r"(?<![a-zA-Z])", r"(?![a-zA-Z])"
 _TOKEN = re.compile(r"\{([a-z_0-9]+)(\*?)(?::([a-z_]+))?\}|([\[\]()|])|( +)|([^{}\[\]()| ]+)")
 
 
@@ -362,9 +363,9 @@ class _Builder:
     def _choice(self, written: Sequence[str], where: str, depth: int) -> str:
         """One of several; whole words share their boundaries, which is much faster to compile and to run."""
         words = [w for w in written if _WORD.fullmatch(w)]
-        parts = [rf"(?<![a-zA-Z])(?:{'|'.join(words)})(?![a-zA-Z])"] if len(words) > 1 else []
+        parts = [rf"{_BEGINS}(?:{'|'.join(words)}){_ENDS}"] if len(words) > 1 else []
         parts += [self.translate(w, where, depth) for w in written if len(words) <= 1 or w not in words]
-        return f"(?:{'|'.join(parts)})"
+        return f"(?:{'|'.join(_one_beginning(parts))})"
 
     def needs(self, written: str) -> tuple[tuple[str, ...], ...]:
         """Groups of texts: a text of each stands in whatever the form fits. The two most telling ones.
@@ -516,7 +517,17 @@ def _literal(text: str) -> str:
     text = normalize("NFKC", text)
     source = re.escape(text)
     if text[0].isascii() and text[0].isalpha():
-        source = r"(?<![a-zA-Z])" + source
+        source = _BEGINS + source
     if text[-1].isascii() and text[-1].isalpha():
-        source += r"(?![a-zA-Z])"
+        source += _ENDS
     return source
+
+
+def _one_beginning(parts: Sequence[str]) -> Iterator[str]:
+    """The sides of a choice; where neighbours begin with a word, that one begins is asked once for all of them."""
+    for bounded, side in groupby(parts, key=lambda part: part.startswith(_BEGINS)):
+        run = list(side)
+        if bounded and len(run) > 1:
+            yield f"{_BEGINS}(?:{'|'.join(part.removeprefix(_BEGINS) for part in run)})"
+        else:
+            yield from run

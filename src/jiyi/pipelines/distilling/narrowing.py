@@ -1,59 +1,101 @@
-"""Which forms may fit in a stretch of text, by the texts they cannot do without: one pass, however many forms there are."""
+"""What may fit in a stretch of text, by the texts it cannot do without: one pass, however many forms and patterns there are."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jiyi.pipelines.distilling.grammar import Form
 
-# Where a needed text may begin: a word, or any character that is none of an ASCII word.
-_STARTS = re.compile(r"(?<![a-z0-9])[a-z0-9]|[^a-z0-9\s]")
-
 
 class Narrowing:
-    """An index over the forms of one language. Sets of forms are bits of whole numbers, in the order of the file."""
+    """An index over the forms and the named patterns of one language.
 
-    __slots__ = ("_always", "_forms", "_heads", "_kinds", "_timed")
+    What a stretch of text shows is a whole number, its *signs*: a bit for the first and one for the second group of needed
+    texts of each form, in the order of the file, then one for each name of a pattern.
+    """
 
-    def __init__(self, forms: Sequence[Form]) -> None:
+    __slots__ = ("_always", "_forms", "_heads", "_kinds", "_named", "_starts", "_timed")
+
+    def __init__(self, forms: Sequence[Form], cues: Mapping[str, Sequence[str]]) -> None:
+        """`cues`: for each name of a pattern the texts one of which stands wherever it matches; none: it may match anywhere."""
         self._forms = forms
         self._timed = _bits(i for i, form in enumerate(forms) if form.timed)
         self._kinds = {kind: _bits(i for i, f in enumerate(forms) if f.trigger == kind) for kind in _kinds(forms)}
-        # Of each of the two groups: the forms that have none, and those that each text is enough for.
-        self._always = tuple(_bits(i for i, form in enumerate(forms) if len(form.needs) <= group) for group in (0, 1))
-        needs: dict[str, list[int]] = {}
-        for i, form in enumerate(forms):
-            for group, texts in enumerate(form.needs):
-                for text in texts:
-                    needs.setdefault(text, [0, 0])[group] |= 1 << i
-        self._heads: dict[str, list[tuple[str, int, int]]] = {}
-        for text, (first, second) in needs.items():
-            self._heads.setdefault(text[:2], []).append((text, first, second))
+        self._named = {name: 1 << 2 * len(forms) + i for i, name in enumerate(cues)}
+        shown: dict[str, int] = {}
+        self._always = 0
+        for bit, texts in self._needs(forms, cues):
+            self._always |= 0 if texts else bit
+            for text in texts:
+                shown[text] = shown.get(text, 0) | bit
+        self._heads = _by_head(shown)
+        self._starts = _starts({text[0] for text in shown})
 
-    def forms(self, lower: str, start: int, end: int, kinds: Iterable[str], *, timed: bool) -> list[Form]:
-        """The forms that may fit somewhere in `lower[start:end]`, in their order.
+    def _needs(self, forms: Sequence[Form], cues: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, Sequence[str]]]:
+        for i, form in enumerate(forms):
+            for group in (0, 1):
+                yield 1 << group * len(forms) + i, form.needs[group] if group < len(form.needs) else ()
+        for name, texts in cues.items():
+            yield self._named[name], texts
+
+    def signs(self, lower: str, start: int, end: int) -> int:
+        """What shows in `lower[start:end]`."""
+        signs, heads = self._always, self._heads
+        for place in self._starts.finditer(lower, start, end):
+            at = place.start()
+            found = heads.get(lower[at : at + 2]) or heads.get(lower[at])
+            if found is not None:
+                sure, longer = found
+                signs |= sure
+                for text, bits in longer:
+                    if lower.startswith(text, at):
+                        signs |= bits
+        return signs
+
+    def may(self, name: str, signs: int) -> bool:
+        """Whether the pattern of that name may match in a stretch with these signs: never False where it does."""
+        return signs & self._named[name] != 0
+
+    def forms(self, signs: int, kinds: Iterable[str], *, timed: bool) -> list[Form]:
+        """The forms that may fit somewhere in a stretch with these signs, in their order.
 
         Args:
             kinds: the kinds of trigger found there; forms without one always count.
             timed: whether a date was found.
         """
-        (one, other), heads = self._always, self._heads
-        for place in _STARTS.finditer(lower, start, end):
-            at = place.start()
-            head = lower[at : at + 2]
-            for need, first, second in (*heads.get(head, ()), *heads.get(head[:1], ())):
-                if lower.startswith(need, at):
-                    one |= first
-                    other |= second
-        found = one & other
         allowed = self._kinds.get("", 0)
         for kind in kinds:
             allowed |= self._kinds.get(kind, 0)
-        found &= allowed
+        found = signs & signs >> len(self._forms) & allowed
         if not timed:
             found &= ~self._timed
         return [self._forms[i] for i in _each(found)]
+
+
+_Heads = dict[str, tuple[int, tuple[tuple[str, int], ...]]]
+
+
+def _by_head(shown: Mapping[str, int]) -> _Heads:
+    """By first two characters, or one: the bits that these alone show, and the longer texts that begin so, with theirs."""
+    texts: dict[str, list[str]] = {}
+    for text in shown:
+        texts.setdefault(text[:2], []).append(text)
+    return {
+        head: (
+            shown.get(head[0], 0) | shown.get(head, 0),
+            tuple((text, shown[text]) for text in begun if len(text) > 2),
+        )
+        for head, begun in texts.items()
+    }
+
+
+def _starts(characters: Iterable[str]) -> re.Pattern[str]:
+    """Where a text with one of these first characters may begin: a letter only where a word does."""
+    letters = "".join(sorted(c for c in characters if "a" <= c <= "z"))
+    others = "".join(sorted(c for c in characters if not "a" <= c <= "z"))
+    classes = ((r"(?<![a-z])", letters), ("", others))
+    return re.compile("|".join(f"{edge}[{re.escape(chosen)}]" for edge, chosen in classes if chosen) or r"(?!)")
 
 
 def _kinds(forms: Iterable[Form]) -> set[str]:

@@ -56,7 +56,7 @@ class Reader:
                 vocabulary,
                 Triggers(vocabulary, language, constructions.only_find),
                 Objects(language, grammar, constructions, fold),
-                Narrowing(grammar.forms),
+                Narrowing(grammar.forms, grammar.cues),
             )
             for language, grammar in constructions.grammars.items()
         }
@@ -117,7 +117,8 @@ class Reader:
         # 代码仓库在 git@example.com:… is Chinese, however long the address.
         language = Language.ZH if first and "\u4e00" <= first.group() <= "\u9fff" else language_of(words)
         fitter = self._fitters[language]
-        return _Scan(view, language, fitter.grammar, fitter, talk, self._fold, self._introduces)
+        signs = fitter.narrowing.signs(view.lower, sentence.start, sentence.end)
+        return _Scan(view, language, fitter.grammar, fitter, signs, talk, self._fold, self._introduces)
 
     def _talk_only(self, view: View, found: list[Found]) -> list[Found]:
         """Without what is not the user's own talk: role play, and text that was handed over to be worked on."""
@@ -137,12 +138,13 @@ class Reader:
 
 @dataclass(slots=True)
 class _Scan:
-    """One sentence under the eye of the reader."""
+    """One sentence under the eye of the reader. `signs`: what shows in it, by which most patterns are not tried at all."""
 
     view: View
     language: Language
     grammar: Grammar
     fitter: Fitter
+    signs: int
     talk: Talk
     fold: Callable[[str], str]
     introduces: frozenset[str]
@@ -170,7 +172,7 @@ class _Scan:
 
     def _asked_to_keep(self, parts: list[Clause], end: int) -> list[Found] | None:
         """请记住… / …，记一下: what stands after or before the request; None when nothing is asked."""
-        if not any(self.may(name, parts[0].start, end) for name in ("kept", "kept_weak", "kept_after")):
+        if not (self.may("kept") or self.may("kept_weak") or self.may("kept_after")):
             return None
         for i, clause in enumerate(parts):
             begin = self.lead(clause)
@@ -239,7 +241,7 @@ class _Scan:
 
     def _instruction(self, parts: list[Clause], start: int, end: int) -> list[Found] | None:
         """以后都用中文回答我: a standing rule; None when the sentence is not one."""
-        if not any(self.may(name, start, end) for name in ("instruction", "instruction_alone")):
+        if not (self.may("instruction") or self.may("instruction_alone")):
             return None
         for clause in parts[:2]:
             begin = self.lead(clause)
@@ -264,7 +266,7 @@ class _Scan:
     def presupposed(self, sentence: Sentence, read: Sequence[Found]) -> list[Found]:
         """Whom a sentence takes for granted: my son started school. Nothing where it states more of the same one."""
         start, end = sentence.start, sentence.end
-        if not self.may("presupposed", start, end):
+        if not self.may("presupposed"):
             return []
         pattern = compiled(self.grammar.patterns["presupposed"])
         said = [
@@ -288,10 +290,8 @@ class _Scan:
             return []
         talk.first = talk.first and len(parts) == 1
         talk.occurrences = self.fitter.triggers.find(self.view.lower, parts[0].start, parts[-1].end)
-        talk.forms = self.fitter.candidates(self.view, parts[0].start, parts[-1].end, talk.occurrences)
+        talk.forms = self.fitter.candidates(self.view, self.signs, talk.occurrences)
         talk.span = (talk.span[0], parts[-1].end)
-        requested = self.may("request", parts[0].start, parts[-1].end)
-        reported = self.may("hearsay", parts[0].start, parts[-1].end)
         found: list[Found] = []
         skip = 0
         for i, clause in enumerate(parts):
@@ -299,10 +299,9 @@ class _Scan:
                 skip -= 1
                 continue
             begin = self.lead(clause)
-            if requested and self.match("request", begin.start, begin.end):
+            if self.match("request", begin.start, begin.end):
                 break
-            said = self._hearsay(begin) if reported else begin
-            read, skip = self._read(said, parts[i + 1] if i + 1 < len(parts) else None)
+            read, skip = self._read(self._hearsay(begin), parts[i + 1] if i + 1 < len(parts) else None)
             if read and self._taken_back(clause):
                 read, skip = [], 0
             read = [self._meant(f, parts) for f in read]
@@ -429,13 +428,14 @@ class _Scan:
             return clause
         return trimmed(self.view.shadow, match.end(), clause.end)
 
-    def may(self, name: str, start: int, end: int) -> bool:
-        """Whether the pattern of a name may match there: cheap, and never False where it does."""
-        cues = self.grammar.cues[name]
-        return not cues or any(cue in self.view.lower[start:end] for cue in cues)
+    def may(self, name: str) -> bool:
+        """Whether the pattern of a name may match in the sentence: cheap, and never False where it does."""
+        return self.fitter.narrowing.may(name, self.signs)
 
     def search(self, name: str, start: int, end: int) -> bool:
+        if not self.may(name):
+            return False
         return compiled(self.grammar.patterns[name]).search(self.view.shadow, start, end) is not None
 
     def match(self, name: str, start: int, end: int) -> re.Match[str] | None:
-        return compiled(self.grammar.patterns[name]).match(self.view.shadow, start, end)
+        return compiled(self.grammar.patterns[name]).match(self.view.shadow, start, end) if self.may(name) else None
