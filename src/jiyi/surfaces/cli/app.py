@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 import jiyi
 from jiyi.errors import JiyiError, NotFound
 from jiyi.surfaces.cli import (
+    comparing,
     demo,
     doctor,
     explaining,
@@ -202,4 +203,5 @@ evaluation.command("add-case")(with_common(measuring.add_regression))
 evaluation.command("extract")(with_common(measuring.extract))
 evaluation.command("sample")(with_common(measuring.sample))
 evaluation.command("calibration")(with_common(measuring.calibration))
+evaluation.command("retrieval")(with_common(comparing.retrieval))
 app.add_typer(evaluation, name="eval", rich_help_panel="Operate")

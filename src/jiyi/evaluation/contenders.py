@@ -1,0 +1,137 @@
+"""What takes part in a comparison: jiyi through its public façade, and whatever else can be told turns and asked (SPEC R12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Protocol
+
+from jiyi.assembly import open_memory
+from jiyi.domain.memory import IncomingMessage, memory_id
+from jiyi.domain.tokens import estimate_tokens
+from jiyi.evaluation.harness import TIMEZONE
+from jiyi.evaluation.observing import TalkClock
+from jiyi.memory_layer import MemoryLayer
+from jiyi.pipelines.recall import Item
+from jiyi.scoped_memory import ScopedMemory
+from jiyi.settings import read_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to one question: ids of messages, best first, and what it costs to hand over.
+
+    `tokens` is of the texts handed over, by `domain.tokens`; None where a contender has no say in it.
+    """
+
+    ids: tuple[str, ...]
+    tokens: int | None = None
+
+
+class Contender(Protocol):
+    """A memory under comparison. Everything of one user is told before that user's questions, or between them."""
+
+    name: str
+
+    def learn(self, user: str, messages: Sequence[IncomingMessage]) -> None:
+        """Store turns, in order; all have ids, which are unique for the user."""
+
+    def settle(self) -> None:
+        """What was told so far must be found from now on."""
+
+    def find(self, user: str, question: str, limit: int, now: datetime) -> Found:
+        """Up to `limit` ids of messages of this user."""
+
+    def close(self) -> None: ...
+
+
+class Via(StrEnum):
+    """Through which verb jiyi is asked."""
+
+    MESSAGES = "messages"  # recall(kinds={"message"}): passages of history alone
+    RECALL = "recall"  # recall(): facts, memories and passages; a memory stands for the turns it rests on
+    CONTEXT = "context"  # context(): what a language model would be handed, under its budget
+
+
+class Jiyi:
+    """jiyi in a real file, with default settings but for those given.
+
+    Passages of history need nothing but the text index. So, unless memories are asked for too, the jobs that `observe`
+    queued are left waiting, and `reindex` builds the index of all that was said; distilling is no part of the numbers.
+    """
+
+    name = "jiyi"
+
+    def __init__(
+        self, folder: Path, *, via: Via = Via.MESSAGES, distil: bool = False, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        self.via, self.distils = via, distil or via is not Via.MESSAGES
+        self._clock = TalkClock()
+        self._layer = open_with(folder / "memory.db", self._clock, settings or {})
+
+    def _me(self, user: str) -> ScopedMemory:
+        return self._layer.scope(user, tz=TIMEZONE, surface="evaluation")
+
+    def learn(self, user: str, messages: Sequence[IncomingMessage]) -> None:
+        me = self._me(user)
+        for session, turns in groupby(messages, key=lambda m: m.session):
+            batch = list(turns)
+            self._clock.at = batch[-1].at
+            me.observe(batch, session=session)
+            if self.distils:
+                self._layer.work()
+
+    def settle(self) -> None:
+        if not self.distils:
+            self._layer.reindex()
+
+    def find(self, user: str, question: str, limit: int, now: datetime) -> Found:
+        self._clock.at = now
+        me = self._me(user)
+        if self.via is Via.CONTEXT:
+            block = me.context(question)
+            profile = [pointed for seq in block.read for pointed in _rests_on(me, memory_id(seq))]
+            return Found(tuple(dict.fromkeys([*_pointed(me, block.items), *profile]))[:limit], block.tokens)
+        kinds = {"message"} if self.via is Via.MESSAGES else None
+        items = me.recall(question, limit=limit, kinds=kinds).items
+        return Found(
+            tuple(dict.fromkeys(_pointed(me, items)))[:limit], sum(estimate_tokens(i.text) for i in items[:10])
+        )
+
+    def close(self) -> None:
+        self._layer.close()
+
+
+def _pointed(me: ScopedMemory, items: Sequence[Item]) -> Iterator[str]:
+    """The messages that items stand for: themselves, or those a memory rests on."""
+    for item in items:
+        if item.message_id is not None:
+            yield item.message_id
+        elif item.memory is not None:
+            yield from _rests_on(me, item.id)
+
+
+def _rests_on(me: ScopedMemory, memory: str) -> list[str]:
+    """The latest first."""
+    return [m.id for m in reversed(me.evidence(memory))]
+
+
+def open_with(path: Path, clock: TalkClock, settings: Mapping[str, Any]) -> MemoryLayer:
+    """SQLite with the default settings, whatever the environment says, but for those given by dotted name.
+
+    Raises:
+        SettingsError: no such setting, or a value that it cannot have.
+    """
+    tree: dict[str, Any] = {}
+    for name, value in settings.items():
+        *groups, last = name.split(".")
+        branch = tree
+        for group in groups:
+            branch = branch.setdefault(group, {})
+        branch[last] = value
+    base = {"path": str(path), "timezone": TIMEZONE, "worker": False, "synchronous": "NORMAL"}
+    return open_memory(settings=read_settings({}, base | tree), clock=clock)
