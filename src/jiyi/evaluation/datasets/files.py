@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from jiyi.errors import InputError
-from jiyi.importers.documents import Document, Node, decode, parse
+from jiyi.importers.documents import Document, Node, decode, lines, parse
 
 
 def read_json(path: Path) -> Node:
     """Raises: InputError: no such file. UnreadableFile: no JSON."""
+    return parse(Document(path, decode(path, read_bytes(path))))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Raises: InputError: no such file."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; --data names the folder that holds the data sets") from error
-    return parse(Document(path, decode(path, data)))
+
+
+def read_lines(path: Path) -> Iterator[Node]:
+    """The JSON texts of a file that has one on each line. Raises what `read_json` does."""
+    for line in lines(path, decode(path, read_bytes(path))):
+        yield parse(line)

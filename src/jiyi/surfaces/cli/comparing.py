@@ -12,7 +12,7 @@ import typer
 from jiyi.errors import InputError
 from jiyi.evaluation.contenders import Contender, Jiyi, Via
 from jiyi.evaluation.datasets.records import DataSet
-from jiyi.evaluation.labelled import SETS, Choice, read_sets
+from jiyi.evaluation.labelled import OWN, SETS, Choice, read_sets
 from jiyi.evaluation.retrieval import Opener, Result, measure, results_data
 from jiyi.evaluation.retrieval_report import markdown
 from jiyi.surfaces.cli.calls import Call
@@ -21,7 +21,11 @@ from jiyi.surfaces.cli.measuring import Data, data_folder
 Half = Annotated[str, typer.Option(metavar="NAME", help="Which half of the data: dev or heldout.")]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME", help=f"{', '.join(SETS)}; may be repeated. All by default."),
+    typer.Option(
+        "--set",
+        metavar="NAME",
+        help=f"{', '.join(SETS)}, or a FILE.jsonl of your own; may be repeated. All by default.",
+    ),
 ]
 Limit = Annotated[int | None, typer.Option(metavar="N", min=0, help="Only the first N conversations of a set; 0: all.")]
 Setting = Annotated[
@@ -39,6 +43,9 @@ def retrieval(
     sets: Sets = None,
     half: Half = "dev",
     limit: Limit = None,
+    noise: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Unrelated turns around each trajectory of MemDaily.")
+    ] = 200,
     pictures: Annotated[bool, typer.Option(help="Keep captions of shared pictures in the text of a turn.")] = True,
     via: Annotated[
         str,
@@ -58,7 +65,8 @@ def retrieval(
     Every conversation is told to a fresh memory in a real file, one scope each, and its questions are asked through
     `recall`. Passages of history need no memories: unless --distil or another --via asks for them, nothing is distilled.
     """
-    chosen, settings = read_chosen(sets, Choice(data_folder(data), half, limit or 0, pictures)), settings_of(setting)
+    chosen = read_chosen(sets, data, half=half, limit=limit, noise=noise, pictures=pictures)
+    settings = settings_of(setting)
     how = _via(via)
 
     def ours(folder: Path, data_set: DataSet) -> Contender:
@@ -74,8 +82,11 @@ def retrieval(
     call.out.show(document, [text])
 
 
-def read_chosen(sets: Sequence[str] | None, choice: Choice) -> list[DataSet]:
-    return read_sets(sets or SETS, choice)
+def read_chosen(sets: Sequence[str] | None, data: Path | None, **options: Any) -> list[DataSet]:
+    """The named sets, all of them by default; a folder of data is asked for only where one needs it."""
+    names = sets or SETS
+    own = all(name.endswith(OWN) for name in names)
+    return read_sets(names, None if own else Choice(data_folder(data), **options))
 
 
 def run_all(call: Call, chosen: Sequence[DataSet], openers: Sequence[Opener]) -> list[Result]:
