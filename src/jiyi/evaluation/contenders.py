@@ -18,7 +18,7 @@ from jiyi.evaluation.observing import TalkClock
 from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.recall import Item
 from jiyi.scoped_memory import ScopedMemory
-from jiyi.settings import read_settings
+from jiyi.settings import Settings, read_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +90,24 @@ class Jiyi:
             self._layer.reindex()
 
     def find(self, user: str, question: str, limit: int, now: datetime) -> Found:
+        if self.via is Via.CONTEXT:
+            handed, ids = self.hand(user, question, now)
+            return Found(ids[:limit], estimate_tokens(handed))
         self._clock.at = now
         me = self._me(user)
-        if self.via is Via.CONTEXT:
-            block = me.context(question)
-            profile = [pointed for seq in block.read for pointed in _rests_on(me, memory_id(seq))]
-            return Found(tuple(dict.fromkeys([*_pointed(me, block.items), *profile]))[:limit], block.tokens)
         kinds = {"message"} if self.via is Via.MESSAGES else None
         items = me.recall(question, limit=limit, kinds=kinds).items
         return Found(
             tuple(dict.fromkeys(_pointed(me, items)))[:limit], sum(estimate_tokens(i.text) for i in items[:10])
         )
+
+    def hand(self, user: str, question: str, now: datetime, session: str | None = None) -> tuple[str, tuple[str, ...]]:
+        """The context block for a question, and the messages that its lines and its profile rest on."""
+        self._clock.at = now
+        me = self._me(user)
+        block = me.context(question, session=session)
+        profile = [pointed for seq in block.read for pointed in _rests_on(me, memory_id(seq))]
+        return block.text, tuple(dict.fromkeys([*_pointed(me, block.items), *profile]))
 
     def close(self) -> None:
         self._layer.close()
@@ -126,12 +133,16 @@ def open_with(path: Path, clock: TalkClock, settings: Mapping[str, Any]) -> Memo
     Raises:
         SettingsError: no such setting, or a value that it cannot have.
     """
-    tree: dict[str, Any] = {}
+    return open_memory(settings=settings_tree(settings, path=str(path), synchronous="NORMAL"), clock=clock)
+
+
+def settings_tree(settings: Mapping[str, Any], **more: Any) -> Settings:
+    """Settings from dotted names, `{"ranking.recency": "0"}`. Raises what `open_with` does."""
+    tree: dict[str, Any] = {"timezone": TIMEZONE, "worker": False, **more}
     for name, value in settings.items():
         *groups, last = name.split(".")
         branch = tree
         for group in groups:
             branch = branch.setdefault(group, {})
         branch[last] = value
-    base = {"path": str(path), "timezone": TIMEZONE, "worker": False, "synchronous": "NORMAL"}
-    return open_memory(settings=read_settings({}, base | tree), clock=clock)
+    return read_settings({}, tree)

@@ -91,7 +91,7 @@ class Result:
 
 
 @dataclass
-class _Meter:
+class Meter:
     """Sums what telling and asking cost."""
 
     searches: list[float] = field(default_factory=list)
@@ -140,28 +140,38 @@ def measure(data: DataSet, open_contender: Opener, step: Callable[[int], None] =
     Args:
         step: called with 1 after each question.
     """
-    meter, answers = _Meter(), []
+    meter = Meter()
     with (
         tempfile.TemporaryDirectory(prefix="jiyi-eval-") as folder,
         closing(open_contender(Path(folder), data)) as contender,
     ):
-        name = contender.name
-        places = [_places(r) for r in data.records]
-        if not data.is_streamed:
-            for record in data.records:
-                meter.tell(contender, record, 0, len(record.messages))
-            meter.settle(contender)
-        for record, questions in zip(data.records, places, strict=True):
-            told = 0 if data.is_streamed else len(record.messages)
-            for place, asked in questions:
-                if place > told:
-                    meter.tell(contender, record, told, place)
-                    meter.settle(contender)
-                    told = place
-                answers.append(meter.ask(contender, record, asked, data.level))
-                step(1)
+        tell_all(data, contender, meter)
+        return ask_all(data, contender, meter, step)
+
+
+def tell_all(data: DataSet, contender: Contender, meter: Meter) -> None:
+    """Tell every record, unless the set has questions in the midst of the talk."""
+    if not data.is_streamed:
+        for record in data.records:
+            meter.tell(contender, record, 0, len(record.messages))
+        meter.settle(contender)
+
+
+def ask_all(data: DataSet, contender: Contender, meter: Meter, step: Callable[[int], None]) -> Result:
+    """Ask every question; of a set that is streamed each record is told meanwhile, up to each of its questions."""
+    answers = []
+    for record in data.records:
+        told = 0 if data.is_streamed else len(record.messages)
+        for place, asked in _places(record):
+            if place > told:
+                meter.tell(contender, record, told, place)
+                meter.settle(contender)
+                told = place
+            answers.append(meter.ask(contender, record, asked, data.level))
+            step(1)
     return Result(
-        name, data.name, data.half, data.level, meter.turns, data.left_out, data.told, tuple(answers), meter.cost()
+        contender.name, data.name, data.half, data.level, data.turns, data.left_out, data.told, tuple(answers),
+        meter.cost(),
     )  # fmt: skip
 
 

@@ -80,13 +80,17 @@ def _overall(results: Sequence[Result]) -> str:
 
 
 def _by_category(results: Sequence[Result]) -> str:
-    head = ["set", "category", "questions", "contender", *_SHOWN, "floor R@10"]
-    rows = [head, ["---", "---", "---:", "---"] + ["---:"] * (len(head) - 4)]
-    for r in results:
-        for name, (count, means) in r.by_category().items():
-            floor = floor_of(r, name) if r.contender == "jiyi" else None
-            shown = (_share(means[n]) for n in _SHOWN)
-            rows.append([r.dataset, name, f"{count:,}", r.contender, *shown, str(floor or "")])
+    """R@10 of each category, a column for each contender."""
+    contenders = list(dict.fromkeys(r.contender for r in results))
+    head = ["set", "category", "questions", *(f"{name} R@10" for name in contenders), "floor"]
+    rows = [head, ["---", "---", "---:", *["---:"] * (len(contenders) + 1)]]
+    for name in dict.fromkeys(r.dataset for r in results):
+        found = {r.contender: r for r in results if r.dataset == name}
+        first = next(iter(found.values()))
+        tables = {contender: r.by_category() for contender, r in found.items()}
+        for category, (count, _) in first.by_category().items():
+            shares = [_share(tables[c][category][1]["R@10"]) if c in tables else "" for c in contenders]
+            rows.append([name, category, f"{count:,}", *shares, str(floor_of(first, category) or "")])
     return table(rows)
 
 

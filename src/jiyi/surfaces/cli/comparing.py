@@ -1,4 +1,4 @@
-"""`jiyi eval retrieval`: recall on labelled conversations, beside others (SPEC R12)."""
+"""`jiyi eval retrieval`, `schemes`, `sweep` and `regress`: recall on labelled conversations (SPEC R12)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,31 @@ import typer
 from jiyi.errors import InputError
 from jiyi.evaluation.contenders import Contender, Jiyi, Via
 from jiyi.evaluation.datasets.records import DataSet
+from jiyi.evaluation.embedders import open_embedder
 from jiyi.evaluation.labelled import OWN, SETS, Choice, read_sets
+from jiyi.evaluation.peers import OpenPeer, load_peer
+from jiyi.evaluation.plot import bars
+from jiyi.evaluation.regress import compare as compare_runs
+from jiyi.evaluation.regress import read_run
 from jiyi.evaluation.retrieval import Opener, Result, measure, results_data
 from jiyi.evaluation.retrieval_report import markdown
+from jiyi.evaluation.schemes.comparison import (
+    compare as compare_schemes,
+)
+from jiyi.evaluation.schemes.comparison import (
+    markdown as schemes_markdown,
+)
+from jiyi.evaluation.schemes.comparison import (
+    schemes as all_schemes,
+)
+from jiyi.evaluation.schemes.comparison import (
+    situations,
+    trials_of,
+)
+from jiyi.evaluation.schemes.plain import WINDOW
+from jiyi.evaluation.sweep import A2_TABLE, choices, parse_grid
+from jiyi.evaluation.sweep import markdown as sweep_markdown
+from jiyi.evaluation.sweep import sweep as run_sweep
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.measuring import Data, data_folder
 
@@ -34,7 +56,19 @@ Setting = Annotated[
         metavar="NAME=VALUE", help="A setting other than its default, such as ranking.recency=0; may be repeated."
     ),
 ]
+Verb = Annotated[
+    str,
+    typer.Option(metavar="VERB", help="messages (history alone), recall (memories stand for their turns) or context."),
+]
+Save = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the run as JSON; `jiyi eval regress` compares two of them.")
+]
+MarkdownFile = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write the tables.")]
 """Options that the comparing commands share."""
+
+REGRESSED = 1
+SCHEMES_FIRST = 2
+"""Conversations of a set (of each file of MemDaily) that the schemes are told by default: all of it is distilled for each."""
 
 
 def retrieval(
@@ -47,18 +81,16 @@ def retrieval(
         int, typer.Option(metavar="N", min=0, help="Unrelated turns around each trajectory of MemDaily.")
     ] = 200,
     pictures: Annotated[bool, typer.Option(help="Keep captions of shared pictures in the text of a turn.")] = True,
-    via: Annotated[
-        str,
-        typer.Option(
-            metavar="VERB", help="messages (history alone), recall (memories stand for their turns) or context."
-        ),
-    ] = Via.MESSAGES.value,
+    via: Verb = Via.MESSAGES.value,
     distil: Annotated[bool, typer.Option("--distil", help="Also distil, when only messages are asked for.")] = False,
+    beside: Annotated[
+        str,
+        typer.Option(metavar="A,B", help="Others on the same data: a1, a2, chroma, chroma:e5, mem0 (in a checkout)."),
+    ] = "",
     setting: Setting = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the run as JSON, for `jiyi eval regress`.")
-    ] = None,
-    markdown_file: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write the tables.")] = None,
+    save: Save = None,
+    markdown_file: MarkdownFile = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw R@10 of every set as an SVG.")] = None,
 ) -> None:
     """Measure recall on labelled conversations: R@k, MRR, nDCG, time and tokens, beside what is wanted.
 
@@ -72,14 +104,12 @@ def retrieval(
     def ours(folder: Path, data_set: DataSet) -> Contender:
         return Jiyi(folder, via=how, distil=distil or data_set.is_streamed, settings=settings)
 
-    results = run_all(call, chosen, [ours])
+    results = run_all(call, chosen, [ours, *others(beside)])
     document = results_data(results, settings)
     text = markdown(results)
-    if save is not None:
-        write_file(save, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
-    if markdown_file is not None:
-        write_file(markdown_file, text + "\n")
-    call.out.show(document, [text])
+    if plot is not None:
+        write_file(plot, bars(results))
+    _publish(call, document, text, save, markdown_file)
 
 
 def read_chosen(sets: Sequence[str] | None, data: Path | None, **options: Any) -> list[DataSet]:
@@ -87,6 +117,16 @@ def read_chosen(sets: Sequence[str] | None, data: Path | None, **options: Any) -
     names = sets or SETS
     own = all(name.endswith(OWN) for name in names)
     return read_sets(names, None if own else Choice(data_folder(data), **options))
+
+
+def others(beside: str) -> list[Opener]:
+    """Openers of the peers that `--beside` names."""
+    names = [name.strip() for name in beside.split(",")]
+    return [_opener(load_peer(name, Path.cwd())) for name in names if name]
+
+
+def _opener(peer: OpenPeer) -> Opener:
+    return lambda folder, _data: peer(folder)
 
 
 def run_all(call: Call, chosen: Sequence[DataSet], openers: Sequence[Opener]) -> list[Result]:
@@ -121,3 +161,101 @@ def write_file(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}: name another file") from error
+
+
+def schemes(
+    call: Call,
+    data: Data = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME",
+            help="a3 (needs no data), or sets of `eval retrieval`. By default a3, locomo, memdaily.",
+        ),
+    ] = None,
+    half: Half = "dev",
+    limit: Limit = None,
+    embedder: Annotated[
+        str, typer.Option(metavar="NAME", help="For the schemes with vectors: use, e5, or none to leave them out.")
+    ] = "use",
+    window: Annotated[
+        int, typer.Option(metavar="TOKENS", min=0, help="Of the model that everything is stuffed into; 0: no bound.")
+    ] = WINDOW,
+    setting: Setting = None,
+    save: Save = None,
+    markdown_file: MarkdownFile = None,
+) -> None:
+    """Compare ways to remember by what they hand a model: does the context hold the evidence, at what cost?
+
+    A3's five schemes, each written plainly, and jiyi with its context block: everything is observed and distilled.
+    a3: a fact in round 1, asked for in round 15 in another session, in three ways.
+    """
+    names = sets or ["a3", "locomo", "memdaily"]
+    trials = situations() if "a3" in names else []
+    others = [name for name in names if name != "a3"]
+    if others:
+        first = SCHEMES_FIRST if limit is None else limit
+        for data_set in read_chosen(others, data, half=half, limit=first):
+            trials += trials_of(data_set)
+    openers = all_schemes(settings_of(setting), None if embedder == "none" else open_embedder(embedder), window)
+    with call.out.progress("telling and asking", len(trials) * len(openers), "talk") as step:
+        tallies = compare_schemes(trials, openers, step)
+    document = {test: {name: tally.data() for name, tally in found.items()} for test, found in tallies.items()}
+    _publish(call, document, schemes_markdown(tallies), save, markdown_file)
+
+
+def sweep(
+    call: Call,
+    data: Data = None,
+    which: Annotated[str, typer.Option("--set", metavar="NAME", help="The set that is asked.")] = "locomo",
+    half: Half = "dev",
+    limit: Limit = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=V1,V2", help="A setting and its values; may be repeated. By default A2's table."),
+    ] = None,
+    crossed: Annotated[
+        bool, typer.Option("--crossed", help="Every combination, instead of one setting at a time.")
+    ] = False,
+    via: Verb = Via.MESSAGES.value,
+    setting: Setting = None,
+    save: Save = None,
+    markdown_file: MarkdownFile = None,
+) -> None:
+    """Measure recall under other settings, one table row each, the defaults first."""
+    [data_set] = read_chosen([which], data, half=half, limit=limit)
+    grid = parse_grid(vary) if vary else A2_TABLE
+    chosen = choices(grid, crossed=crossed)
+    with call.out.progress("asking", len(chosen) * data_set.questions, "question") as step:
+        points = list(run_sweep(data_set, chosen, settings_of(setting), _via(via), step))
+    _publish(call, {"run": "sweep", "points": [p.data() for p in points]}, sweep_markdown(points), save, markdown_file)
+
+
+def regress(
+    call: Call,
+    before: Annotated[
+        Path, typer.Argument(metavar="BEFORE", help="The earlier run, written by `eval retrieval --save`.")
+    ],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The run to be judged.")],
+    tolerance: Annotated[
+        float, typer.Option(metavar="SHARE", min=0.0, max=1.0, help="How far a share may fall.")
+    ] = 0.005,
+    contender: Annotated[str, typer.Option(metavar="NAME", help="Whose numbers.")] = "jiyi",
+) -> int | None:
+    """Hold a run against an earlier one over the same questions. Exit code 1 when something got worse.
+
+    R@10, MRR and nDCG@10 of a set may not fall by more than the tolerance, nor R@10 of a category, of which one question
+    may always be lost.
+    """
+    found = compare_runs(read_run(before), read_run(after), tolerance, contender)
+    call.out.show(found.data(), [found.text()])
+    return None if found.ok else REGRESSED
+
+
+def _publish(call: Call, document: dict[str, Any], text: str, save: Path | None, markdown_file: Path | None) -> None:
+    if save is not None:
+        write_file(save, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+    if markdown_file is not None:
+        write_file(markdown_file, text + "\n")
+    call.out.show(document, [text])

@@ -1,0 +1,46 @@
+"""Other memories beside jiyi in a comparison. They are no part of jiyi: a checkout has them in `benchmarks/peers`."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from jiyi.errors import InputError
+from jiyi.evaluation.contenders import Contender
+
+PACKAGE = "benchmarks.peers"
+_NAME = re.compile(r"[a-z]\w*(:\w+)?", re.ASCII)
+
+OpenPeer = Callable[[Path], Contender]
+
+
+def load_peer(written: str, root: Path) -> OpenPeer:
+    """What opens the peer `NAME` or `NAME:OPTION` in a folder.
+
+    Args:
+        root: the checkout that holds `benchmarks/peers`.
+
+    Raises:
+        InputError: there is no such peer, or what it needs is not installed.
+    """
+    name, _, option = written.partition(":")
+    if not _NAME.fullmatch(written) or not (root / "benchmarks" / "peers" / f"{name}.py").is_file():
+        known = sorted(p.stem for p in (root / "benchmarks" / "peers").glob("*.py") if p.stem[0] != "_")
+        where = (
+            f"there are {', '.join(known)}" if known else "run this in a checkout of jiyi, which has benchmarks/peers"
+        )
+        raise InputError(f"no peer {written!r} to compare with: {where}")
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+    try:
+        module = importlib.import_module(f"{PACKAGE}.{name}")
+    except ImportError as error:
+        raise InputError(
+            f"{written} cannot run here ({error}): pip install --group peers, or leave it out of --beside"
+        ) from error
+    opened = cast(Callable[[Path, str], Contender], module.open_peer)
+    return lambda folder: opened(folder, option)
