@@ -31,6 +31,8 @@ from jiyi.evaluation.sampling import (
     sheet_lines,
     write_lines,
 )
+from jiyi.evaluation.silence import HALVES, TALKS, load_people
+from jiyi.evaluation.silence import measure as measure_silence
 from jiyi.surfaces.cli.calls import Call
 
 CASES_FAILED = 1
@@ -193,3 +195,26 @@ def calibration(
     settings = call.settings
     results = calibrate(people, seed, settings.confidence, settings.arbitration)
     call.out.show(document(results, people, seed), lines(results, people, seed))
+
+
+def silence(
+    call: Call,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="By default the talks that jiyi ships.")] = None,
+    half: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(HALVES)} or all.")] = "all",
+    misses: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Show N questions of each kind that went wrong, developer half only."),
+    ] = 0,
+) -> None:
+    """Measure whether the context block says nothing when nothing relevant is known, as a Markdown table.
+
+    Talks of invented people, in Chinese and English, are observed with default settings. Then questions are asked:
+    answerable ones must find their evidence, and the block must stay silent on the others: off-topic, about somebody
+    or something never mentioned, or about what was never said of somebody known.
+    """
+    if half not in (*HALVES, "all"):
+        raise InputError(f"no half {half!r}: choose {', '.join(HALVES)} or all")
+    people = [person for person in load_people(file or TALKS) if half in (person.half, "all")]
+    with call.out.progress("asking", len(people), "talk") as step:
+        found = measure_silence(people, step=step)
+    call.out.show(found.data(misses), [found.text(misses)])

@@ -1,0 +1,410 @@
+"""`jiyi eval silence`: does the context block say nothing when nothing relevant is known (SPEC R4, R12)?
+
+Talks of invented people are observed through the façade, then questions are asked in a new session:
+
+    answerable       the evidence must be in the block: its turn, or a memory that rests on it
+    off-topic        nothing like it was ever said
+    never mentioned  the domain was talked about, the person or product of the question never was
+    unsaid           a known person or thing, but this was never said of it
+
+Silent is a block without items: nothing beyond the profile and the standing rules. The people are split into a developer
+half, on which thresholds may be tuned, and a held-out half, of which only numbers are ever printed.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import groupby, product
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from jiyi.domain.language import language_of
+from jiyi.domain.memory import IncomingMessage, Language, Role, memory_id, message_handle
+from jiyi.errors import InputError
+from jiyi.evaluation.extract_report import evenly, percent
+from jiyi.evaluation.harness import TIMEZONE, OpenLayer, open_default
+from jiyi.evaluation.observing import TalkClock
+from jiyi.pipelines.context import ContextBlock
+from jiyi.pipelines.recall import Item
+from jiyi.scoped_memory import ScopedMemory
+
+TALKS = Path(__file__).with_name("silence.toml")
+"""The talks and questions that ship with jiyi, in words of our own."""
+DEVELOPER, HELD_OUT = "developer", "held-out"
+HALVES = (DEVELOPER, HELD_OUT)
+BOTH = "both"
+LANGUAGES = ("zh", "en", "mixed")
+ASKED: Final = "asked"
+"""The new session in which the questions are asked."""
+LATER = timedelta(days=1)
+"""The questions are asked so long after the last turn, when every session has been summarised."""
+
+
+class Kind(StrEnum):
+    """What kind of question it is; the value is the key in the file."""
+
+    ANSWERABLE = "answerable"
+    OFF_TOPIC = "off_topic"
+    NEVER_MENTIONED = "never_mentioned"
+    UNSAID = "unsaid"
+
+    @property
+    def words(self) -> str:
+        return self.value.replace("_", " ") if self is not Kind.OFF_TOPIC else "off-topic"
+
+
+TARGETS: Mapping[Kind, float] = {Kind.ANSWERABLE: 0.95, Kind.OFF_TOPIC: 0.95, Kind.NEVER_MENTIONED: 0.80}
+"""The share that is to be right. For a known entity with an unsaid attribute the share is only stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`evidence`: ids of turns, each of which answers it alone; none for what cannot be answered."""
+
+    person: str
+    half: str
+    kind: Kind
+    text: str
+    evidence: tuple[str, ...] = ()
+
+    @property
+    def language(self) -> Language:
+        """Who mixes languages asks in both, so it is the question that counts."""
+        return language_of(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One person's talk with an assistant, in the order of time, and what is asked about it."""
+
+    id: str
+    language: str
+    half: str
+    messages: tuple[IncomingMessage, ...]
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the block for one question held.
+
+    `kept`: the evidence is in it; `by_memory`: only through a memory that rests on its turn; `found`: it is in the block or
+    at least among what was recalled for it, so that silence and finding can be told apart. `shown` are its lines beyond
+    profile and rules, with how each was found, and `lost` says what became of evidence that is not there.
+    """
+
+    question: Question
+    silent: bool
+    tokens: int
+    kept: bool = False
+    by_memory: bool = False
+    found: bool = False
+    shown: tuple[str, ...] = ()
+    lost: str = ""
+
+    @property
+    def right(self) -> bool:
+        return self.kept if self.question.kind is Kind.ANSWERABLE else self.silent
+
+
+# ------------------------------------------------------------------ the file
+
+
+def load_people(path: Path = TALKS) -> list[Person]:
+    """Read talks and questions.
+
+    Raises:
+        InputError: no such file, or what is wrong with it and where.
+    """
+    try:
+        read = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path} holds no talks that can be read: {error}") from error
+    people = read.get("people")
+    if not isinstance(people, list) or not people or not all(isinstance(p, dict) for p in people):
+        raise InputError(f"{path}: it must hold [[people]]")
+    found = [_person(raw, f"{path}, person {number}") for number, raw in enumerate(people, 1)]
+    if len({p.id for p in found}) < len(found):
+        raise InputError(f"{path}: two people have the same id")
+    return found
+
+
+def _person(raw: Mapping[str, Any], where: str) -> Person:
+    name, language, half = raw.get("id"), raw.get("language"), raw.get("half")
+    if not isinstance(name, str) or not name:
+        raise InputError(f'{where}: id must be a name, e.g. "ana"')
+    where = f"{where} ({name})"
+    if language not in LANGUAGES:
+        raise InputError(f"{where}: language must be {', '.join(LANGUAGES)}")
+    if half not in HALVES:
+        raise InputError(f"{where}: half must be {' or '.join(HALVES)}")
+    sessions = raw.get("sessions")
+    if not isinstance(sessions, list) or not sessions or not all(isinstance(s, dict) for s in sessions):
+        raise InputError(f"{where}: sessions must be a list of {{ at, turns }}")
+    messages = tuple(m for number, session in enumerate(sessions, 1) for m in _session(session, number, where))
+    turns = {m.id for m in messages}
+    if len(turns) < len(messages):
+        raise InputError(f"{where}: two turns have the same id")
+    return Person(name, str(language), str(half), messages, tuple(_questions(raw, name, str(half), turns, where)))
+
+
+def _session(raw: Mapping[str, Any], number: int, where: str) -> Iterator[IncomingMessage]:
+    at, turns = raw.get("at"), raw.get("turns")
+    if not isinstance(at, datetime) or at.tzinfo is None:
+        raise InputError(f"{where}, session {number}: at must be a time with its zone")
+    if not isinstance(turns, list) or not turns:
+        raise InputError(f'{where}, session {number}: turns must be a list of ["id", "user", "text"]')
+    for minute, turn in enumerate(turns):
+        if not _texts(turn) or len(turn) != 3 or turn[1] not in (Role.USER, Role.ASSISTANT):
+            raise InputError(f'{where}, session {number}, turn {minute + 1}: it must be ["id", "user", "text"]')
+        yield IncomingMessage(turn[0], f"session {number}", Role(turn[1]), turn[2], at + timedelta(minutes=minute))
+
+
+def _questions(
+    raw: Mapping[str, Any], person: str, half: str, turns: Collection[str], where: str
+) -> Iterator[Question]:
+    for kind in Kind:
+        rows = raw.get(kind.value, [])
+        if not isinstance(rows, list):
+            raise InputError(f"{where}: {kind.value} must be a list")
+        for number, row in enumerate(rows, 1):
+            cells = row if kind is Kind.ANSWERABLE else [row]
+            if not _texts(cells) or (kind is Kind.ANSWERABLE and len(cells) < 2):
+                shape = '["question", "id of a turn", …]' if kind is Kind.ANSWERABLE else "a text"
+                raise InputError(f"{where}, {kind.value} {number}: it must be {shape}")
+            if unknown := set(cells[1:]) - set(turns):
+                raise InputError(f"{where}, {kind.value} {number}: no turn {', '.join(sorted(unknown))}")
+            yield Question(person, half, kind, cells[0], tuple(cells[1:]))
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, str) and v.strip() for v in value)
+
+
+# ------------------------------------------------------------------ asking
+
+
+def measure(
+    people: Iterable[Person], *, open_layer: OpenLayer = open_default, step: Callable[[int], None] = lambda _: None
+) -> Measured:
+    """Observe each person's talk in a fresh memory, and ask.
+
+    Args:
+        step: called with 1 after each person.
+    """
+    found = Measured()
+    for person in people:
+        found.asked.extend(_ask(person, open_layer))
+        found.turns += len(person.messages)
+        step(1)
+    return found
+
+
+def _ask(person: Person, open_layer: OpenLayer) -> list[Asked]:
+    clock = TalkClock()
+    with (
+        tempfile.TemporaryDirectory(prefix="jiyi-eval-") as folder,
+        open_layer(Path(folder) / "memory.db", clock) as layer,
+    ):
+        me = layer.scope(person.id, tz=TIMEZONE, surface="evaluation")
+        for session, turns in groupby(person.messages, key=lambda m: m.session):
+            batch = list(turns)
+            clock.at = batch[-1].at
+            me.observe(batch, session=session)
+            layer.work()
+        clock.at += LATER
+        layer.work()
+        # While it is paused no reading is counted, so that no question changes what the next one finds.
+        me.pause()
+        handles = {m.id: message_handle(m.seq) for m in me.history(limit=len(person.messages)).messages}
+        return [_asked(me, question, handles) for question in person.questions]
+
+
+def _asked(me: ScopedMemory, question: Question, handles: Mapping[str, str]) -> Asked:
+    block = me.context(question.text, session=ASKED)
+    shown = tuple(f"{item.id} {item.score:.2f} {item.text!r}: {item.why}" for item in block.items)
+    if question.kind is not Kind.ANSWERABLE:
+        return Asked(question, not block.items, block.tokens, shown=shown)
+    turns = {handles[turn] for turn in question.evidence}
+    resting = {m.id for m in me.memories(status=None) if turns & {message_handle(e.message) for e in m.evidence}}
+    cited = _cited(block)
+    told = bool(turns & cited) or any(_digests(item, turns) for item in block.items)
+    kept = told or bool(resting & cited)
+    found = kept or any(item.id in turns | resting for item in block.recollection.items)
+    lost = "" if kept else _lost(block, turns | resting)
+    return Asked(question, not block.items, block.tokens, kept, kept and not told, found, shown, lost)
+
+
+_HANDLE = re.compile(r"\((\w+)(?: · [^()]*)?\)$", re.MULTILINE)
+"""What a line of the block cites, at its end; profile and rules are lines too."""
+
+
+def _cited(block: ContextBlock) -> set[str]:
+    return set(_HANDLE.findall(block.text)) | {memory_id(seq) for seq in block.read} | {i.id for i in block.items}
+
+
+def _digests(item: Item, turns: Collection[str]) -> bool:
+    """Whether it is a summary that tells a point of one of the turns."""
+    points = item.summary.points if item.summary is not None else ()
+    return any(message_handle(p.message) in turns and p.text in item.text for p in points)
+
+
+def _lost(block: ContextBlock, wanted: Collection[str]) -> str:
+    """Where evidence was lost, by what the recollection tells (SPEC R10)."""
+    found = block.recollection
+    ranks = {item.id: (rank, item) for rank, item in enumerate(found.items, 1)}
+    if hits := sorted(ranks[handle] for handle in wanted if handle in ranks):
+        rank, item = hits[0]
+        return f"{item.id} was found at rank {rank} with {item.score:.2f} and is not in the block" + (
+            f" ({found.relaxed})" if found.relaxed else ""
+        )
+    if dropped := [f"{handle} {reason}" for handle, reason in found.dropped if handle in wanted]:
+        return "; ".join(dropped)
+    return found.nothing_because or "not among what was found"
+
+
+# ------------------------------------------------------------------ numbers
+
+
+@dataclass(slots=True)
+class Measured:
+    """Every question with what came of it."""
+
+    asked: list[Asked] = field(default_factory=list)
+    turns: int = 0
+
+    def rows(self) -> Iterator[Row]:
+        """One for each half and language, and for both together; those without questions are left out."""
+        halves = [half for half in HALVES if any(a.question.half == half for a in self.asked)]
+        for half, language in product([*halves, BOTH] if len(halves) > 1 else halves, (*Language, BOTH)):
+            chosen = [
+                a for a in self.asked if half in (BOTH, a.question.half) and language in (BOTH, a.question.language)
+            ]
+            if chosen:
+                yield Row(half, str(language), chosen)
+
+    def misses(self, count: int) -> dict[Kind, list[Asked]]:
+        """Up to `count` of each kind, of the developer half alone: nobody looks into the other."""
+        wrong = [a for a in self.asked if not a.right and a.question.half == DEVELOPER]
+        of_kind = {kind: [a for a in wrong if a.question.kind is kind] for kind in Kind}
+        return {kind: evenly(found, count) if count else [] for kind, found in of_kind.items()}
+
+    def text(self, misses: int = 0) -> str:
+        """Markdown: a table, how it was counted, and questions that went wrong."""
+        lines = [
+            f"## Silence: {len(self.asked):,} questions about {self.turns:,} turns",
+            "",
+            f"| half | language | {' | '.join(_HEADS)} |",
+            f"| --- | --- |{' ---: |' * len(_HEADS)}",
+            *(row.text() for row in self.rows()),
+            f"| **target** | | {' | '.join(_target(kind) for kind in Kind)} | | | | | |",
+            "",
+            "answerable: the block holds the turn that answers, or a memory that rests on it (through a memory alone: the turn "
+            "itself is not there, and the memory may be of another sentence of it). found by recall: it is at least among what the "
+            "block was chosen from. The other kinds: the block has no line beyond "
+            "profile and standing rules. tokens: of the whole block, on average.",
+        ]  # fmt: skip
+        for kind, found in self.misses(misses).items():
+            if found:
+                lines += ["", f"### {kind.words} ({DEVELOPER} half)", "", *(line for a in found for line in _miss(a))]
+        return "\n".join(lines)
+
+    def data(self, misses: int = 0) -> dict[str, Any]:
+        """The same as plain JSON values."""
+        return {
+            "turns": self.turns,
+            "targets": {kind.value: share for kind, share in TARGETS.items()},
+            "rows": [row.data() for row in self.rows()],
+            "misses": [_miss_data(a) for found in self.misses(misses).values() for a in found],
+        }
+
+
+_HEADS = (
+    "answerable: evidence kept", "off-topic: silent", "never mentioned: silent", "unsaid: silent",
+    "kept through a memory alone", "found by recall", "answerable: silent", "tokens, answerable", "tokens, others",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The questions of one half and language."""
+
+    half: str
+    language: str
+    asked: Sequence[Asked]
+
+    def of(self, *kinds: Kind) -> list[Asked]:
+        return [a for a in self.asked if a.question.kind in kinds]
+
+    def share(self, kind: Kind) -> float | None:
+        """What share of this kind is right; None when there is none."""
+        chosen = self.of(kind)
+        return fmean(a.right for a in chosen) if chosen else None
+
+    def tokens(self, *kinds: Kind) -> float | None:
+        chosen = self.of(*kinds)
+        return fmean(a.tokens for a in chosen) if chosen else None
+
+    def text(self) -> str:
+        shares = [f"{percent(self.share(k))} ({sum(a.right for a in self.of(k))}/{len(self.of(k))})" for k in Kind]
+        answerable = self.of(Kind.ANSWERABLE)
+        counts = [
+            sum(a.by_memory for a in answerable),
+            sum(a.found for a in answerable),
+            sum(a.silent for a in answerable),
+        ]
+        tokens = ["–" if t is None else f"{t:.0f}" for t in (self.tokens(Kind.ANSWERABLE), self.tokens(*TURNED_DOWN))]
+        return f"| {' | '.join((self.half, self.language, *shares, *map(str, counts), *tokens))} |"
+
+    def data(self) -> dict[str, Any]:
+        answerable = self.of(Kind.ANSWERABLE)
+        return {
+            "half": self.half,
+            "language": self.language,
+            **{
+                kind.value: {
+                    "questions": len(self.of(kind)),
+                    "right": sum(a.right for a in self.of(kind)),
+                    "share": self.share(kind),
+                    "tokens": self.tokens(kind),
+                }
+                for kind in Kind
+            },
+            "by_memory": sum(a.by_memory for a in answerable),
+            "found": sum(a.found for a in answerable),
+            "silent_though_answerable": sum(a.silent for a in answerable),
+        }
+
+
+TURNED_DOWN = tuple(kind for kind in Kind if kind is not Kind.ANSWERABLE)
+
+
+def _target(kind: Kind) -> str:
+    return f"≥ {percent(TARGETS[kind])}" if kind in TARGETS else "stated"
+
+
+def _miss(asked: Asked) -> Iterator[str]:
+    question = asked.question
+    wanted = f" ({', '.join(question.evidence)}: {asked.lost})" if question.evidence else ""
+    yield f"- {question.person}: {question.text}{wanted}"
+    yield from (f"  - {line}" for line in asked.shown or ("(silent)",))
+
+
+def _miss_data(asked: Asked) -> dict[str, Any]:
+    question = asked.question
+    return {
+        "person": question.person,
+        "kind": question.kind.value,
+        "language": question.language.value,
+        "question": question.text,
+        "evidence": list(question.evidence),
+        "lost": asked.lost,
+        "shown": list(asked.shown),
+    }
