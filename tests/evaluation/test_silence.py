@@ -19,16 +19,17 @@ language = "en"
 half = "developer"
 sessions = [
   { at = 2025-03-01T09:00:00+00:00, turns = [
-    ["a1", "user", "My name is Ottilie."],
+    ["a1", "user", "My name is Ottilie, and I turned fifty."],
     ["a2", "assistant", "Pleased to meet you."],
     ["a3", "user", "I left the umbrella in the greenhouse."],
   ] },
   { at = 2025-03-05T09:00:00+00:00, turns = [["a4", "user", "The carpenter wants eighty pounds for the shelf."]] },
 ]
 answerable = [
-  ["Where is my umbrella?", "a3"],
-  ["Which person am I?", "a2", "a1"],
-  ["How expensive is the joinery?", "a4"],
+  ["Where is my umbrella?", "in the greenhouse", "a3"],
+  ["Which person am I?", "Ottilie", "a1", "a2"],
+  ["How expensive is the joinery?", "eighty | 80", "a4"],
+  ["How old was I on that day?", "fifty", "a1"],
 ]
 off_topic = ["Which planets have rings?"]
 never_mentioned = ["What did Zebedee pay?"]
@@ -39,7 +40,7 @@ id = "lan"
 language = "zh"
 half = "held-out"
 sessions = [{ at = 2025-03-01T09:00:00+08:00, turns = [["l1", "user", "钥匙放在鞋柜的抽屉里"]] }]
-answerable = [["钥匙放在哪里", "l1"], ["藏宝的地方是哪", "l1"]]
+answerable = [["钥匙放在哪里", "鞋柜", "l1"], ["藏宝的地方是哪", "抽屉", "l1"]]
 off_topic = ["土星有光环吗"]
 unsaid = ["钥匙是什么颜色的"]
 """
@@ -101,6 +102,12 @@ def test_a_line_of_the_profile_is_evidence_and_silence_at_once(found: Measured) 
     assert (named.kept, named.by_memory, named.silent, named.right) == (True, True, True, True)
 
 
+def test_a_memory_of_something_else_in_the_turn_is_no_evidence(found: Measured) -> None:
+    """The profile has the name of this turn, and the question is for the age."""
+    beside = asked(found, "How old was I on that day?")
+    assert (beside.kept, beside.beside, beside.found) == (False, True, False)
+
+
 def test_evidence_that_is_not_there_says_where_it_was_lost(found: Measured) -> None:
     lost = asked(found, "How expensive is the joinery?")
     assert (lost.kept, lost.found, lost.right) == (False, False, False)
@@ -131,18 +138,21 @@ def test_rows_count_by_half_and_by_the_language_of_the_question(found: Measured)
         ("both", "zh"), ("both", "en"), ("both", "both"),
     }  # fmt: skip
     row = rows["developer", "en"]
-    assert row.share(Kind.ANSWERABLE) == pytest.approx(2 / 3)
+    assert row.share(Kind.ANSWERABLE) == 0.5
     assert row.share(Kind.OFF_TOPIC) == 1.0
     assert row.share(Kind.UNSAID) == 0.0
     assert rows["held-out", "zh"].share(Kind.NEVER_MENTIONED) is None
-    assert rows["both", "both"].data()["answerable"]["questions"] == 5
+    assert rows["both", "both"].data()["answerable"]["questions"] == 6
 
 
 def test_nobody_looks_into_the_held_out_half(found: Measured) -> None:
     missed = [a for a in found.asked if not a.right]
     assert {a.question.half for a in missed} == {DEVELOPER, HELD_OUT}
     shown = [a for of_kind in found.misses(100).values() for a in of_kind]
-    assert {a.question.text for a in shown} == {"How expensive is the joinery?", "What colour is the umbrella?"}
+    assert all(a.question.half == DEVELOPER for a in shown)
+    assert {a.question.text for a in shown} == {
+        "How expensive is the joinery?", "How old was I on that day?", "What colour is the umbrella?"
+    }  # fmt: skip
     assert not any(found.misses(0).values())
 
 
@@ -153,7 +163,8 @@ def test_nobody_looks_into_the_held_out_half(found: Measured) -> None:
     ("old", "new", "message"),
     [
         ('"a3"],', '"a9"],', r"person 1 \(ana\), answerable 1: no turn a9"),
-        ('["Where is my umbrella?", "a3"]', '["Where is my umbrella?"]', "answerable 1: it must be"),
+        ('"in the greenhouse", "a3"]', '"a3"]', "answerable 1: it must be"),
+        ('"in the greenhouse", "a3"]', '"in the shed", "a3"]', "answerable 1: turn a3 does not say 'in the shed'"),
         ('["Which planets have rings?"]', "[7]", "off_topic 1: it must be a text"),
         ('"a2", "assistant"', '"a2", "robot"', "session 1, turn 2: it must be"),
         ('"a2", "assistant"', '"a1", "assistant"', "two turns have the same id"),
@@ -180,10 +191,12 @@ def test_a_file_that_is_wrong_says_where(talks: Path, old: str, new: str, messag
 
 def test_the_command_prints_a_table_and_what_went_wrong(jiyi: Cli, talks: Path) -> None:
     shown = jiyi("eval", "silence", str(talks), "--misses", "5").stdout
-    assert "| developer | en | 66.7% (2/3) | 100.0% (1/1) | 100.0% (1/1) | 0.0% (0/1) | 1 | 2 | 2 |" in shown
+    assert "| developer | en | 50.0% (2/4) | 100.0% (1/1) | 100.0% (1/1) | 0.0% (0/1) | 1 | 1 | 2 | 3 |" in shown
     assert "| held-out | zh | 50.0% (1/2) | 100.0% (1/1) | – (0/0) | 0.0% (0/1) |" in shown
     assert "| **target** | | ≥ 95.0% | ≥ 95.0% | ≥ 80.0% | stated |" in shown
-    assert "- ana: How expensive is the joinery? (a4: nothing here holds these words)\n  - (silent)" in shown
+    assert (
+        "- ana: How expensive is the joinery? (eighty | 80, a4: nothing here holds these words)\n  - (silent)" in shown
+    )
     assert "藏宝" not in shown
     assert not jiyi.database.exists()  # the user's own memory is not touched
 

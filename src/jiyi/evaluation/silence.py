@@ -2,7 +2,7 @@
 
 Talks of invented people are observed through the façade, then questions are asked in a new session:
 
-    answerable       the evidence must be in the block: its turn, or a memory that rests on it
+    answerable       the evidence must be in the block: its turn, or a memory that rests on it and holds the answer
     off-topic        nothing like it was ever said
     never mentioned  the domain was talked about, the person or product of the question never was
     unsaid           a known person or thing, but this was never said of it
@@ -25,9 +25,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from jiyi.assembly import load_segmenter
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import IncomingMessage, Language, Role, memory_id, message_handle
 from jiyi.errors import InputError
+from jiyi.evaluation.case_files import ALTERNATIVES
 from jiyi.evaluation.extract_report import evenly, percent
 from jiyi.evaluation.harness import TIMEZONE, OpenLayer, open_default
 from jiyi.evaluation.observing import TalkClock
@@ -66,13 +68,15 @@ TARGETS: Mapping[Kind, float] = {Kind.ANSWERABLE: 0.95, Kind.OFF_TOPIC: 0.95, Ki
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`evidence`: ids of turns, each of which answers it alone; none for what cannot be answered."""
+    """`evidence`: ids of turns, each of which answers it alone; none for what cannot be answered. `answer`: words of the
+    answer, any of which will do; one stands in the first of these turns."""
 
     person: str
     half: str
     kind: Kind
     text: str
     evidence: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
 
     @property
     def language(self) -> Language:
@@ -95,8 +99,9 @@ class Person:
 class Asked:
     """What the block for one question held.
 
-    `kept`: the evidence is in it; `by_memory`: only through a memory that rests on its turn; `found`: it is in the block or
-    at least among what was recalled for it, so that silence and finding can be told apart. `shown` are its lines beyond
+    `kept`: the evidence is in it; `by_memory`: only as a memory, not as the turn itself; `beside`: all that is there is a
+    memory of something else in that turn. `found`: evidence is in the block or at least among what was recalled for it, so
+    that silence and finding can be told apart. `shown` are its lines beyond
     profile and rules, with how each was found, and `lost` says what became of evidence that is not there.
     """
 
@@ -105,6 +110,7 @@ class Asked:
     tokens: int
     kept: bool = False
     by_memory: bool = False
+    beside: bool = False
     found: bool = False
     shown: tuple[str, ...] = ()
     lost: str = ""
@@ -149,7 +155,7 @@ def _person(raw: Mapping[str, Any], where: str) -> Person:
     if not isinstance(sessions, list) or not sessions or not all(isinstance(s, dict) for s in sessions):
         raise InputError(f"{where}: sessions must be a list of {{ at, turns }}")
     messages = tuple(m for number, session in enumerate(sessions, 1) for m in _session(session, number, where))
-    turns = {m.id for m in messages}
+    turns = {m.id: m.text for m in messages}
     if len(turns) < len(messages):
         raise InputError(f"{where}: two turns have the same id")
     return Person(name, str(language), str(half), messages, tuple(_questions(raw, name, str(half), turns, where)))
@@ -168,20 +174,32 @@ def _session(raw: Mapping[str, Any], number: int, where: str) -> Iterator[Incomi
 
 
 def _questions(
-    raw: Mapping[str, Any], person: str, half: str, turns: Collection[str], where: str
+    raw: Mapping[str, Any], person: str, half: str, turns: Mapping[str, str], where: str
 ) -> Iterator[Question]:
     for kind in Kind:
         rows = raw.get(kind.value, [])
         if not isinstance(rows, list):
             raise InputError(f"{where}: {kind.value} must be a list")
         for number, row in enumerate(rows, 1):
-            cells = row if kind is Kind.ANSWERABLE else [row]
-            if not _texts(cells) or (kind is Kind.ANSWERABLE and len(cells) < 2):
-                shape = '["question", "id of a turn", …]' if kind is Kind.ANSWERABLE else "a text"
-                raise InputError(f"{where}, {kind.value} {number}: it must be {shape}")
-            if unknown := set(cells[1:]) - set(turns):
-                raise InputError(f"{where}, {kind.value} {number}: no turn {', '.join(sorted(unknown))}")
-            yield Question(person, half, kind, cells[0], tuple(cells[1:]))
+            here = f"{where}, {kind.value} {number}"
+            if kind is Kind.ANSWERABLE:
+                yield _answerable(row, person, half, turns, here)
+            elif _texts([row]):
+                yield Question(person, half, kind, row)
+            else:
+                raise InputError(f"{here}: it must be a text")
+
+
+def _answerable(row: Any, person: str, half: str, turns: Mapping[str, str], here: str) -> Question:
+    if not _texts(row) or len(row) < 3:
+        raise InputError(f'{here}: it must be ["question", "words of the answer", "id of a turn", …]')
+    text, answer, *evidence = row
+    if unknown := set(evidence) - set(turns):
+        raise InputError(f"{here}: no turn {', '.join(sorted(unknown))}")
+    alternatives = tuple(answer.split(ALTERNATIVES))
+    if not any(words.casefold() in turns[evidence[0]].casefold() for words in alternatives):
+        raise InputError(f"{here}: turn {evidence[0]} does not say {answer!r}")
+    return Question(person, half, Kind.ANSWERABLE, text, tuple(evidence), alternatives)
 
 
 def _texts(value: Any) -> bool:
@@ -233,13 +251,22 @@ def _asked(me: ScopedMemory, question: Question, handles: Mapping[str, str]) -> 
     if question.kind is not Kind.ANSWERABLE:
         return Asked(question, not block.items, block.tokens, shown=shown)
     turns = {handles[turn] for turn in question.evidence}
-    resting = {m.id for m in me.memories(status=None) if turns & {message_handle(e.message) for e in m.evidence}}
+    resting = [m for m in me.memories(status=None) if turns & {message_handle(e.message) for e in m.evidence}]
+    answers = {m.id for m in resting if _answers(question, m.text)}
     cited = _cited(block)
-    told = bool(turns & cited) or any(_digests(item, turns) for item in block.items)
-    kept = told or bool(resting & cited)
-    found = kept or any(item.id in turns | resting for item in block.recollection.items)
-    lost = "" if kept else _lost(block, turns | resting)
-    return Asked(question, not block.items, block.tokens, kept, kept and not told, found, shown, lost)
+    told = bool(turns & cited) or any(_digests(item, question, turns) for item in block.items)
+    kept = told or bool(answers & cited)
+    return Asked(
+        question,
+        not block.items,
+        block.tokens,
+        kept=kept,
+        by_memory=kept and not told,
+        beside=not kept and any(m.id in cited for m in resting),
+        found=kept or any(item.id in turns | answers for item in block.recollection.items),
+        shown=shown,
+        lost="" if kept else _lost(block, turns | answers),
+    )
 
 
 _HANDLE = re.compile(r"\((\w+)(?: · [^()]*)?\)$", re.MULTILINE)
@@ -250,10 +277,15 @@ def _cited(block: ContextBlock) -> set[str]:
     return set(_HANDLE.findall(block.text)) | {memory_id(seq) for seq in block.read} | {i.id for i in block.items}
 
 
-def _digests(item: Item, turns: Collection[str]) -> bool:
-    """Whether it is a summary that tells a point of one of the turns."""
-    points = item.summary.points if item.summary is not None else ()
-    return any(message_handle(p.message) in turns and p.text in item.text for p in points)
+def _digests(item: Item, question: Question, turns: Collection[str]) -> bool:
+    """Whether it is a summary that tells the answer as a point of one of the turns."""
+    points = [p for p in item.summary.points if message_handle(p.message) in turns] if item.summary is not None else []
+    return any(p.text in item.text and _answers(question, p.text) for p in points)
+
+
+def _answers(question: Question, text: str) -> bool:
+    fold = load_segmenter().fold
+    return any(fold(words) in fold(text) for words in question.answer)
 
 
 def _lost(block: ContextBlock, wanted: Collection[str]) -> str:
@@ -304,12 +336,12 @@ class Measured:
             f"| half | language | {' | '.join(_HEADS)} |",
             f"| --- | --- |{' ---: |' * len(_HEADS)}",
             *(row.text() for row in self.rows()),
-            f"| **target** | | {' | '.join(_target(kind) for kind in Kind)} | | | | | |",
+            f"| **target** | | {' | '.join(_target(kind) for kind in Kind)} | | | | | | |",
             "",
-            "answerable: the block holds the turn that answers, or a memory that rests on it (through a memory alone: the turn "
-            "itself is not there, and the memory may be of another sentence of it). found by recall: it is at least among what the "
-            "block was chosen from. The other kinds: the block has no line beyond "
-            "profile and standing rules. tokens: of the whole block, on average.",
+            "evidence kept: the block holds the turn that answers, or a memory that rests on it and holds words of the answer. "
+            "Memory beside it alone: there is only a memory of something else that this turn says, and that is not counted as "
+            "kept. found by recall: the evidence is at least among what the block was chosen from. silent: the block has no line "
+            "beyond profile and standing rules. tokens: of the whole block, on average.",
         ]  # fmt: skip
         for kind, found in self.misses(misses).items():
             if found:
@@ -328,7 +360,7 @@ class Measured:
 
 _HEADS = (
     "answerable: evidence kept", "off-topic: silent", "never mentioned: silent", "unsaid: silent",
-    "kept through a memory alone", "found by recall", "answerable: silent", "tokens, answerable", "tokens, others",
+    "kept as a memory alone", "memory beside it alone", "found by recall", "answerable: silent", "tokens, answerable", "tokens, others",
 )  # fmt: skip
 
 
@@ -357,6 +389,7 @@ class Row:
         answerable = self.of(Kind.ANSWERABLE)
         counts = [
             sum(a.by_memory for a in answerable),
+            sum(a.beside for a in answerable),
             sum(a.found for a in answerable),
             sum(a.silent for a in answerable),
         ]
@@ -378,6 +411,7 @@ class Row:
                 for kind in Kind
             },
             "by_memory": sum(a.by_memory for a in answerable),
+            "beside": sum(a.beside for a in answerable),
             "found": sum(a.found for a in answerable),
             "silent_though_answerable": sum(a.silent for a in answerable),
         }
@@ -392,7 +426,9 @@ def _target(kind: Kind) -> str:
 
 def _miss(asked: Asked) -> Iterator[str]:
     question = asked.question
-    wanted = f" ({', '.join(question.evidence)}: {asked.lost})" if question.evidence else ""
+    wanted = (
+        f" ({' | '.join(question.answer)}, {', '.join(question.evidence)}: {asked.lost})" if question.evidence else ""
+    )
     yield f"- {question.person}: {question.text}{wanted}"
     yield from (f"  - {line}" for line in asked.shown or ("(silent)",))
 
@@ -404,6 +440,7 @@ def _miss_data(asked: Asked) -> dict[str, Any]:
         "kind": question.kind.value,
         "language": question.language.value,
         "question": question.text,
+        "answer": list(question.answer),
         "evidence": list(question.evidence),
         "lost": asked.lost,
         "shown": list(asked.shown),
