@@ -28,6 +28,7 @@ from jiyi.domain.standing import Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.domain.traces import Trace
+from jiyi.domain.vectors import Neighbour, Vector, VectorSet
 from jiyi.forgotten import Forgotten
 from jiyi.queues import Jobs, Schedule
 from jiyi.text.redaction import Key
@@ -172,6 +173,9 @@ class Memories(Protocol):
     def next_seq(self, scope: Scope) -> int:
         """Take a fresh memory number (inside a write)."""
 
+    def numbers(self, scope: Scope) -> list[int]:
+        """The numbers of all memories, of any status, ascending; cheap."""
+
     def last_seq(self, scope: Scope) -> int:
         """The highest number given out, 0 if none. Its memory may be gone."""
 
@@ -294,6 +298,57 @@ class TextIndex(Protocol):
 
     def clear(self, scope: Scope) -> None:
         """Drop everything of this scope, all kinds, and the mark (before a rebuild)."""
+
+
+# ---------------------------------------------------------------------------------- vectors
+
+
+class VectorIndex(Protocol):
+    """Nearest neighbours inside one scope, kind and model (SPEC R11). A view: an embedder can make it again.
+
+    A scope may have several sets, one a model; no search reaches more than one.
+    """
+
+    def begin(self, scope: Scope, model: str, dimension: int) -> None:
+        """There is a set of this model from now on. One that is there already stays as it is.
+
+        Raises:
+            InputError: it is there with another dimension.
+        """
+
+    def sets(self, scope: Scope) -> list[VectorSet]:
+        """The sets of a scope, by when they were begun."""
+
+    def add(self, scope: Scope, kind: Kind, model: str, vectors: Mapping[int, Vector]) -> None:
+        """Put vectors by the number of their text, each in the place of the one of its number.
+
+        Raises:
+            InputError: the set was not begun, or has another dimension. Nothing is stored.
+        """
+
+    def remove(self, scope: Scope, kind: Kind, seqs: Collection[int]) -> int:
+        """Take these texts out of every set; gives the number of vectors that went. No byte of them stays after a purge."""
+
+    def search(self, scope: Scope, kind: Kind, model: str, query: Vector, limit: int) -> list[Neighbour]:
+        """The nearest, best first, at most `limit`; equal cosines by higher seq. Nothing where there is no such set.
+
+        Raises:
+            InputError: the query has another dimension than the set.
+        """
+
+    def held(self, scope: Scope, kind: Kind, model: str) -> set[int]:
+        """The texts that have a vector."""
+
+    def count(self, scope: Scope, kind: Kind, model: str) -> int: ...
+
+    def embedded_up_to(self, scope: Scope, model: str) -> int:
+        """The highest message number up to which messages have vectors (or never will), 0 at first."""
+
+    def mark_embedded_up_to(self, scope: Scope, model: str, seq: int) -> None:
+        """Raises: InputError when the set was not begun."""
+
+    def drop(self, scope: Scope, model: str) -> int:
+        """Take a whole set away; gives the number of vectors that went."""
 
 
 # ---------------------------------------------------------------------------------- ledger
@@ -433,6 +488,8 @@ class Unit(Protocol):
     def summaries(self) -> Summaries: ...
     @property
     def text(self) -> TextIndex: ...
+    @property
+    def vectors(self) -> VectorIndex: ...
     @property
     def ledger(self) -> Ledger: ...
     @property

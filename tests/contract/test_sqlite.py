@@ -4,14 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from jiyi.domain.vectors import Scan, plain_scan
 from jiyi.ports import Store
 from jiyi.settings import TextIndexName
+from jiyi.stores.scanning import numpy_scan
 from jiyi.stores.sqlite.store import open_sqlite
 from jiyi.testing import contract
 
 
 class Sqlite:
     text_index: TextIndexName = "postings"
+    scan: Scan = staticmethod(plain_scan)
 
     @pytest.fixture
     def opened(self) -> Iterator[ExitStack]:
@@ -21,7 +24,7 @@ class Sqlite:
     @pytest.fixture
     def open_at(self, opened: ExitStack) -> Callable[[Path | str], Store]:
         def open_at(path: Path | str) -> Store:
-            store = open_sqlite(path, text_index=self.text_index, synchronous="NORMAL")
+            store = open_sqlite(path, text_index=self.text_index, synchronous="NORMAL", scan=self.scan)
             opened.callback(store.close)
             return store
 
@@ -44,6 +47,10 @@ class Native(Sqlite):
     text_index: TextIndexName = "native"
 
 
+class Numpy(Sqlite):
+    scan = staticmethod(numpy_scan)
+
+
 class TestForgotten(Sqlite, contract.ForgottenContract): ...
 
 
@@ -60,6 +67,12 @@ class TestTextIndex(Sqlite, contract.TextIndexContract): ...
 
 
 class TestNativeTextIndex(Native, contract.TextIndexContract): ...
+
+
+class TestVectorIndex(Sqlite, contract.VectorIndexContract): ...
+
+
+class TestVectorIndexByNumpy(Numpy, contract.VectorIndexContract): ...
 
 
 class TestLedger(Sqlite, contract.LedgerContract): ...

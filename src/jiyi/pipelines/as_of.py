@@ -44,6 +44,7 @@ from jiyi.ports import (
     TextIndex,
     Traces,
     Unit,
+    VectorIndex,
 )
 from jiyi.queues import Jobs, Schedule
 
@@ -133,6 +134,11 @@ class UnitThen(Unit):
     @property
     def text(self) -> TextIndex:
         return self._text
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Those of today: what was not there then is left out when it is read."""
+        return self._unit.vectors
 
     @property
     def ledger(self) -> Ledger:
@@ -256,6 +262,9 @@ class MemoriesThen(Memories):
 
     def set_heat(self, scope: Scope, heats: Mapping[int, Heat]) -> None:
         _refuse()
+
+    def numbers(self, scope: Scope) -> list[int]:
+        return list(self._of(scope))
 
     def last_seq(self, scope: Scope) -> int:
         self._of(scope)

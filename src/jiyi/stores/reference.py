@@ -33,6 +33,7 @@ from jiyi.stores.reference_schedule import ReferenceSchedule
 from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
 from jiyi.stores.reference_summaries import ReferenceSummaries
 from jiyi.stores.reference_traces import ReferenceTraces
+from jiyi.stores.reference_vectors import ReferenceVectors
 
 T = TypeVar("T")
 
@@ -50,6 +51,7 @@ class _Unit:
         self.memories = _Memories(access)
         self.summaries = ReferenceSummaries(access)
         self.text = _TextIndex(access, bm25)
+        self.vectors = ReferenceVectors(access)
         self.ledger = ReferenceLedger(access)
         self.standings = ReferenceStandings(access)
         self.jobs = _Jobs(access)
@@ -226,6 +228,9 @@ class _Memories:
         state = self._access.change(scope)
         state.last_memory += 1
         return state.last_memory
+
+    def numbers(self, scope: Scope) -> list[int]:
+        return sorted(self._access[scope].memories)
 
     def last_seq(self, scope: Scope) -> int:
         return self._access[scope].last_memory

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Self
@@ -20,9 +21,19 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import UNDECIDED, Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.traces import Trace
+from jiyi.domain.vectors import Vector
 from jiyi.errors import StoreError
 from jiyi.ports import Document, Kind
 from jiyi.queues import DeadJob, Lane
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceVectorSet:
+    """The vectors of one model, by kind and number."""
+
+    dimension: int
+    upto: int = 0
+    vectors: Mapping[tuple[Kind, int], Vector] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -38,6 +49,7 @@ class ScopeState:
     last_summary: int = 0
     documents: dict[tuple[Kind, int], Document] = field(default_factory=dict)
     indexed_up_to: int = 0
+    vector_sets: dict[str, ReferenceVectorSet] = field(default_factory=dict)
     ledger: dict[int, LedgerEntry] = field(default_factory=dict)
     cuts: dict[int, int] = field(default_factory=dict)
     tombstones: dict[tuple[Mark, bytes], Tombstone] = field(default_factory=dict)

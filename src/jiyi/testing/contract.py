@@ -31,6 +31,7 @@ from jiyi.testing.contract_store import StoreContract
 from jiyi.testing.contract_summaries import SummariesContract
 from jiyi.testing.contract_text import TextIndexContract
 from jiyi.testing.contract_traces import TracesContract
+from jiyi.testing.contract_vectors import VectorIndexContract
 
 __all__ = [
     "Contract",
@@ -47,4 +48,5 @@ __all__ = [
     "SummariesContract",
     "TextIndexContract",
     "TracesContract",
+    "VectorIndexContract",
 ]

@@ -32,6 +32,7 @@ from jiyi.domain.scope import MAX_NAME, Scope
 from jiyi.domain.standing import UNDECIDED, Consent, Detail, Standing, StandingChange
 from jiyi.domain.summary import Point, PointKind, SessionSummary
 from jiyi.domain.traces import Considered, LeftOut, Trace
+from jiyi.domain.vectors import Vector, quantise
 from jiyi.ports import Document
 
 CHINESE = (
@@ -311,3 +312,10 @@ def documents(seqs: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[D
         seqs if seqs is not None else st.integers(1, MAX_SEQ),
         counts,
     )
+
+
+@st.composite
+def vectors(draw: st.DrawFn, dimension: int) -> Vector:
+    """Few different numbers, so that equal cosines are common."""
+    values = draw(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=dimension, max_size=dimension))
+    return quantise(values if any(values) else [1.0, *values[1:]])

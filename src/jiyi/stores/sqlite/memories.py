@@ -215,6 +215,13 @@ class SqliteMemories(Memories):
     def next_seq(self, scope: Scope) -> int:
         return self._access.take(self._access.make_owner(scope), "memory")
 
+    def numbers(self, scope: Scope) -> list[int]:
+        owner = self._access.owner(scope)
+        if owner is None:
+            return []
+        sql = "SELECT key FROM memory WHERE key > ? AND key <= ? ORDER BY key"
+        return [seq_of(key) for (key,) in self._access.rows(sql, (first_key(owner), last_key(owner)))]
+
     def last_seq(self, scope: Scope) -> int:
         owner = self._access.owner(scope)
         return 0 if owner is None else self._access.counter(owner, "memory")

@@ -13,6 +13,7 @@ from typing import TypeVar, get_args
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
+from jiyi.domain.vectors import Scan, plain_scan
 from jiyi.errors import InputError, StoreError
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import TextIndexName
@@ -40,6 +41,7 @@ def open_sqlite(
     message_index: TextIndexName | None = None,
     synchronous: Synchronous = "FULL",
     bm25: BM25 = STANDARD_BM25,
+    scan: Scan = plain_scan,
 ) -> SqliteStore:
     """Open a database file; make it, or bring its schema up to date, when needed.
 
@@ -49,6 +51,7 @@ def open_sqlite(
             out. `message_index` is the same for messages, by default the same index.
         synchronous: `FULL` survives a power loss; `NORMAL` may lose the last commits in one, never in a crash.
         bm25: how the text index scores.
+        scan: how vectors are compared; `stores.scanning.numpy_scan` does it fast.
 
     Raises:
         StoreError: not a database of jiyi, or one with another text index; says what to do.
@@ -75,7 +78,7 @@ def open_sqlite(
     except BaseException:
         connection.close()
         raise
-    store = SqliteStore(file, connection, secret, synchronous, bm25)
+    store = SqliteStore(file, connection, secret, synchronous, bm25, scan)
     for kind, name in asked.items():
         if name not in (None, settings[_setting(kind)]):
             store.close()
@@ -125,12 +128,19 @@ class SqliteStore(Store):
     """All ports over one file. Make it with `open_sqlite`."""
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, secret: bytes, synchronous: Synchronous, bm25: BM25
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        secret: bytes,
+        synchronous: Synchronous,
+        bm25: BM25,
+        scan: Scan,
     ) -> None:
         self.path = path
         self._secret = secret
         self._synchronous = synchronous
         self._bm25 = bm25
+        self._scan = scan
         hashed = term_hash(secret)
 
         @lru_cache(maxsize=4)
@@ -147,7 +157,7 @@ class SqliteStore(Store):
         # Read each time: another process may have changed them. It also fixes the snapshot of a reading unit now.
         sql = "SELECT value FROM store_setting WHERE name IN ('text.memory', 'text.message') ORDER BY name"
         (memory,), (message,) = access.rows(sql)
-        return SqliteUnit(access, self._rules(memory, message), self._secret)
+        return SqliteUnit(access, self._rules(memory, message), self._secret, self._scan)
 
     def read(self) -> AbstractContextManager[Unit]:
         return self._readers.snapshot()

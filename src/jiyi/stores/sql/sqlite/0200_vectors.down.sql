@@ -1,0 +1,3 @@
+DROP TABLE vector_chunk;
+DROP TABLE vector_fresh;
+DROP TABLE vector_set;

@@ -1,0 +1,189 @@
+"""Vectors in SQLite: chunks of 256 of one owner, model and kind, read whole and compared by brute force (SPEC R11).
+
+New ones are rows, so that one text costs one row to write; when 256 have come together they are folded into a chunk, which is
+read fifteen times as fast. A chunk that lost most of its vectors becomes rows again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+
+from jiyi.domain.scope import Scope
+from jiyi.domain.vectors import (
+    Chunk,
+    Neighbour,
+    Scan,
+    Vector,
+    VectorSet,
+    chunk_of,
+    seqs_of,
+    vectors_of,
+)
+from jiyi.errors import InputError
+from jiyi.ports import Kind, VectorIndex
+from jiyi.stores.encoding import damage
+from jiyi.stores.sqlite.access import MAX_SEQ, Access, at_most
+from jiyi.stores.sqlite.text_index import KIND_NUMBERS
+
+SIZE = 256
+SPARSE = 64
+"""A chunk with fewer vectors is not worth its reading: what is left of it becomes rows."""
+READ_AT_ONCE = 64
+
+
+class SqliteVectors(VectorIndex):
+    def __init__(self, access: Access, scan: Scan) -> None:
+        self._access = access
+        self._scan = scan
+
+    # ------------------------------------------------------------------------------ sets
+
+    def begin(self, scope: Scope, model: str, dimension: int) -> None:
+        owner = self._access.make_owner(scope)
+        sql = "INSERT INTO vector_set (owner, model, dimension) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        self._access.change(sql, (owner, model, dimension))
+        self._check(scope, model, [dimension])
+
+    def sets(self, scope: Scope) -> list[VectorSet]:
+        sql = "SELECT model, dimension FROM vector_set WHERE owner = ? ORDER BY number"
+        return [VectorSet(*row) for row in self._access.rows(sql, (self._access.owner(scope),))]
+
+    def drop(self, scope: Scope, model: str) -> int:
+        self._access.check_writable()
+        found = self._set(scope, model)
+        if found is None:
+            return 0
+        number, _ = found
+        gone = sum(self.count(scope, kind, model) for kind in Kind)
+        for table in ("vector_fresh", "vector_chunk"):
+            self._access.change(f"DELETE FROM {table} WHERE vset = ?", (number,))
+        self._access.change("DELETE FROM vector_set WHERE number = ?", (number,))
+        return gone
+
+    def embedded_up_to(self, scope: Scope, model: str) -> int:
+        sql = "SELECT upto FROM vector_set WHERE owner = ? AND model = ?"
+        return int(self._access.value(sql, (self._access.owner(scope), model)) or 0)
+
+    def mark_embedded_up_to(self, scope: Scope, model: str, seq: int) -> None:
+        if not 0 <= seq <= MAX_SEQ:
+            raise InputError(f"message number {seq} is outside 0 to {MAX_SEQ:,}")
+        number = self._check(scope, model, ())
+        self._access.change("UPDATE vector_set SET upto = ? WHERE number = ?", (seq, number))
+
+    def _set(self, scope: Scope, model: str) -> tuple[int, int] | None:
+        """Number and dimension of a set."""
+        sql = "SELECT number, dimension FROM vector_set WHERE owner = ? AND model = ?"
+        rows = self._access.rows(sql, (self._access.owner(scope), model))
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def _check(self, scope: Scope, model: str, dimensions: Collection[int]) -> int:
+        found = self._set(scope, model)
+        if found is None:
+            raise InputError(f"no vectors of {model} were begun here")
+        if wrong := set(dimensions) - {found[1]}:
+            raise InputError(f"the vectors of {model} have {found[1]} numbers, not {wrong.pop()}")
+        return found[0]
+
+    # ------------------------------------------------------------------------------ writing
+
+    def add(self, scope: Scope, kind: Kind, model: str, vectors: Mapping[int, Vector]) -> None:
+        self._access.check_writable()
+        number = self._check(scope, model, {v.dimension for v in vectors.values()})
+        if wrong := [seq for seq in vectors if not 1 <= seq <= MAX_SEQ]:
+            raise InputError(f"number {wrong[0]} is outside 1 to {MAX_SEQ:,}")
+        self._take(number, KIND_NUMBERS[kind], vectors)
+        self._put(number, KIND_NUMBERS[kind], vectors)
+        self._fold(number, KIND_NUMBERS[kind])
+
+    def remove(self, scope: Scope, kind: Kind, seqs: Collection[int]) -> int:
+        self._access.check_writable()
+        owner = self._access.owner(scope)
+        numbers = self._access.rows("SELECT number FROM vector_set WHERE owner = ?", (owner,)) if seqs else []
+        return sum(self._take(number, KIND_NUMBERS[kind], seqs) for (number,) in numbers)
+
+    def _put(self, number: int, kind: int, vectors: Mapping[int, Vector]) -> None:
+        rows = [(number, kind, seq, v.square, v.numbers) for seq, v in vectors.items()]
+        self._access.change_many("INSERT INTO vector_fresh VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _take(self, number: int, kind: int, seqs: Collection[int]) -> int:
+        """Take vectors out of a set, from rows and chunks; gives how many there were."""
+        if not seqs:
+            return 0
+        sql = "DELETE FROM vector_fresh WHERE vset = ? AND kind = ? AND seq IN (SELECT value FROM json_each(?))"
+        gone, going = self._access.change(sql, (number, kind, json.dumps(list(seqs)))), set(seqs)
+        sql = "SELECT id, seqs FROM vector_chunk WHERE vset = ? AND kind = ? AND first <= ? AND last >= ?"
+        for key, packed in self._access.rows(sql, (number, kind, max(going), min(going))):
+            if lost := going.intersection(seqs_of(packed)):
+                gone += len(lost)
+                self._shrink(number, kind, key, lost)
+        return gone
+
+    def _shrink(self, number: int, kind: int, key: int, gone: Collection[int]) -> None:
+        [row] = self._access.rows("SELECT seqs, squares, numbers FROM vector_chunk WHERE id = ?", (key,))
+        left = {seq: v for seq, v in vectors_of(Chunk(*row)) if seq not in gone}
+        self._access.change("DELETE FROM vector_chunk WHERE id = ?", (key,))
+        if len(left) < SPARSE:
+            self._put(number, kind, left)
+        else:
+            self._write_chunk(number, kind, left)
+
+    def _write_chunk(self, number: int, kind: int, vectors: Mapping[int, Vector]) -> None:
+        chunk = chunk_of(vectors)
+        sql = """
+            INSERT INTO vector_chunk (vset, kind, first, last, seqs, squares, numbers) VALUES (?, ?, ?, ?, ?, ?, ?)
+        """
+        row = (number, kind, min(vectors), max(vectors), chunk.seqs, chunk.squares, chunk.numbers)
+        self._access.change(sql, row)
+
+    def _fold(self, number: int, kind: int) -> None:
+        """Make chunks of the rows while there are enough, the lowest numbers first."""
+        sql = "SELECT seq, square, numbers FROM vector_fresh WHERE vset = ? AND kind = ? ORDER BY seq LIMIT ?"
+        while len(rows := self._access.rows(sql, (number, kind, SIZE))) == SIZE:
+            vectors = {seq: Vector(numbers, square) for seq, square, numbers in rows}
+            self._write_chunk(number, kind, vectors)
+            delete = "DELETE FROM vector_fresh WHERE vset = ? AND kind = ? AND seq <= ?"
+            self._access.change(delete, (number, kind, rows[-1][0]))
+
+    # ------------------------------------------------------------------------------ reading
+
+    def search(self, scope: Scope, kind: Kind, model: str, query: Vector, limit: int) -> list[Neighbour]:
+        if self._set(scope, model) is None or limit < 1:
+            return []
+        number = self._check(scope, model, [query.dimension])
+        return self._nearest(number, KIND_NUMBERS[kind], query, at_most(limit))
+
+    @damage
+    def _nearest(self, number: int, kind: int, query: Vector, limit: int) -> list[Neighbour]:
+        return self._scan(self._chunks(number, kind), query, limit)
+
+    def _chunks(self, number: int, kind: int) -> Iterator[Chunk]:
+        sql = "SELECT seq, square, numbers FROM vector_fresh WHERE vset = ? AND kind = ?"
+        if fresh := self._access.rows(sql, (number, kind)):
+            yield chunk_of({seq: Vector(numbers, square) for seq, square, numbers in fresh})
+        sql = "SELECT id, seqs, squares, numbers FROM vector_chunk WHERE vset = ? AND kind = ? AND id > ? ORDER BY id LIMIT ?"
+        last = 0
+        # A few at a time: a hundred thousand vectors need not be in memory at once.
+        while rows := self._access.rows(sql, (number, kind, last, READ_AT_ONCE)):
+            yield from (Chunk(*row[1:]) for row in rows)
+            last = rows[-1][0]
+
+    @damage
+    def held(self, scope: Scope, kind: Kind, model: str) -> set[int]:
+        found = self._set(scope, model)
+        if found is None:
+            return set()
+        place = (found[0], KIND_NUMBERS[kind])
+        seqs = {seq for (seq,) in self._access.rows("SELECT seq FROM vector_fresh WHERE vset = ? AND kind = ?", place)}
+        for (packed,) in self._access.rows("SELECT seqs FROM vector_chunk WHERE vset = ? AND kind = ?", place):
+            seqs.update(seqs_of(packed))
+        return seqs
+
+    def count(self, scope: Scope, kind: Kind, model: str) -> int:
+        found = self._set(scope, model)
+        place = (found[0] if found else 0, KIND_NUMBERS[kind])
+        sql = """
+            SELECT (SELECT count(*) FROM vector_fresh WHERE vset = :set AND kind = :kind)
+                 + (SELECT coalesce(sum(length(seqs) / 4), 0) FROM vector_chunk WHERE vset = :set AND kind = :kind)
+        """
+        return int(self._access.value(sql, {"set": place[0], "kind": place[1]}))
