@@ -18,6 +18,9 @@ from jiyi.domain.memory import Language
 from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
 from jiyi.domain.relations import Phrases, Vocabulary, parse_vocabulary
+from jiyi.domain.vectors import Scan
+from jiyi.embedders import choose_scan, follow_embedder, open_embedding
+from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
 from jiyi.jobs import Clock
@@ -48,8 +51,9 @@ from jiyi.pipelines.summarising.cues import Cues, parse_cues
 from jiyi.pipelines.tracing import TraceView
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
+from jiyi.pipelines.vectors import Embedding, VectorView
 from jiyi.ports import ChatModel, Keys, Store
-from jiyi.settings import GuardPolicy, Settings, read_settings, zone
+from jiyi.settings import EmbedderName, GuardPolicy, Settings, read_settings, zone
 from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
 from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
 from jiyi.text.cleaning import Cleaner, CleaningRules, parse_cleaning
@@ -83,6 +87,7 @@ def open_memory(
     clock: Clock = wall_clock,
     reindexing: bool = False,
     chat: ChatModel | None = None,
+    embedder: Embedder | EmbedderName | None = None,
     **overrides: Any,
 ) -> MemoryLayer:
     """Open a memory, creating or migrating its database.
@@ -93,26 +98,32 @@ def open_memory(
         clock: what time it is, as an aware datetime.
         reindexing: open although the text index was built with another segmenter, in order to rebuild it.
         chat: a language model of your own to distil with, in place of the one that the settings name.
+        embedder: "none", "use", "e5", "both" or "endpoint", as the setting of that name; or an embedder of your own.
         overrides: single settings, e.g. `timezone="Asia/Shanghai"`, `worker=False`.
 
     Raises:
         SettingsError: a setting that cannot be used.
         SegmenterMismatch: the index was built with another segmenter or dictionary; names `jiyi reindex`.
-        MissingExtra: a language model is configured, and the extra `models` is not installed.
+        MissingExtra: a model is configured, and the extra that it needs is not installed.
         StoreError: the file is no jiyi database, is damaged, or comes from a newer jiyi.
     """
+    if isinstance(embedder, str):
+        overrides["embedder"] = embedder
     if settings is None:
         settings = load_settings(None if path is None else os.fspath(path), **overrides)
     elif overrides or path is not None:
         raise SettingsError("give either settings= or a path and keywords, not both")
-    store = _open_store(settings, reindexing=reindexing)
+    own = None if isinstance(embedder, str) else embedder
+    store = _open_store(settings, reindexing=reindexing, scan=choose_scan(settings, own))
     try:
         file = None if settings.path == REFERENCE else database_file(settings)
         words = _dictionary(store, settings.dictionary, reindexing=reindexing)
         carried = NothingCarried() if file is None else FileCarried(file, store.secret)
         chat = chat or open_model(settings, os.environ)
-        parts = assemble(settings, words, open_keys(store, file), chat, carried)
+        embedding = open_embedding(settings, store, own)
+        parts = assemble(settings, words, open_keys(store, file), chat, carried, embedding)
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
+        follow_embedder(store, parts)
     except BaseException:
         store.close()
         raise
@@ -186,6 +197,7 @@ def assemble(
     keys: Keys | None = None,
     chat: ChatModel | None = None,
     carried: Carried | None = None,
+    embedding: Embedding | None = None,
 ) -> Parts:
     """Everything but the store. `dictionary` holds the database's own words; `keys`, and what is kept beside the database
     of what was forgotten, are in memory by default."""
@@ -195,10 +207,12 @@ def assemble(
     constructions = load_constructions()
     facts = FactFinder(vocabulary, segmenter.fold, constructions.kin)
     recall = Recall(
-        indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers
+        indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers,
+        embedding,
     )  # fmt: skip
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
-    gateway = Gateway(indexing, settings.gateway, nights, (TraceView(),))
+    vectors = VectorView(wanted=embedding is not None)
+    gateway = Gateway(indexing, settings.gateway, nights, vectors, (TraceView(),))
     merging = Merging(segmenter, load_merge_words(segmenter), settings.merging, settings.heat)
     redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
     distiller = Distiller(
@@ -234,6 +248,7 @@ def assemble(
         redistiller=Redistiller(retaining, judging, gateway, distiller_identity()),
         retaining=retaining,
         model=model,
+        embedding=embedding,
     )
 
 
@@ -282,7 +297,7 @@ def _model_distiller(
     )
 
 
-def _open_store(settings: Settings, *, reindexing: bool) -> Store:
+def _open_store(settings: Settings, *, reindexing: bool, scan: Scan) -> Store:
     if settings.path == REFERENCE:
         from jiyi.stores.reference import open_reference
 
@@ -296,8 +311,9 @@ def _open_store(settings: Settings, *, reindexing: bool) -> Store:
             text_index=settings.memory_index,
             message_index=settings.message_index,
             synchronous=settings.synchronous,
+            scan=scan,
         )
-    store = open_sqlite(path, synchronous=settings.synchronous)
+    store = open_sqlite(path, synchronous=settings.synchronous, scan=scan)
     if store.meta(SEGMENTER) is not None:
         # Until the rebuild is done the file says so: whoever opens it after a crash is told to reindex (SPEC O1).
         store.set_meta(SEGMENTER, UNFINISHED)

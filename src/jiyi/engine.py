@@ -39,6 +39,7 @@ from jiyi.pipelines.summarise import Summariser, summarise
 from jiyi.pipelines.tracing import TraceLog
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
+from jiyi.pipelines.vectors import EMBED, EMBED_SOON, Embedding
 from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
 from jiyi.ports import Store, Unit
 from jiyi.queues import Job, Lane
@@ -75,10 +76,11 @@ class Parts:
     redistiller: Redistiller
     retaining: Retaining
     model: ModelDistiller | None = None
+    embedding: Embedding | None = None
 
 
 PATIENCE = 5.0
-"""Seconds that closing waits for a language model at the most; its job is run again later."""
+"""Seconds that closing waits for a model at the most; its job is run again later."""
 
 
 class Engine:
@@ -92,7 +94,8 @@ class Engine:
         self.traces = TraceLog(store, settings.traces, parts.redaction, parts.retaining, segmenter)
         self.kinds = (INDEX, DISTIL) if parts.model is None else (INDEX, DISTIL, SEGMENT)
         # Without a model its jobs wait for the day when there is one.
-        lanes = (Lane.QUICK,) if parts.model is None else (Lane.QUICK, Lane.SLOW)
+        slow = parts.model is not None or parts.embedding is not None
+        lanes = (Lane.QUICK, Lane.SLOW) if slow else (Lane.QUICK,)
         self._purge_again_at: datetime | None = None
         self._purging = threading.Lock()
         handlers = _handlers(store, parts)
@@ -271,6 +274,8 @@ class Engine:
             workers[Lane.QUICK].stop()
         if self.parts.model is not None:
             self.parts.model.spending.model.close()
+        if self.parts.embedding is not None:
+            self.parts.embedding.close()
         if Lane.SLOW in workers:
             workers[Lane.SLOW].stop(PATIENCE)
         self.reads.close()
@@ -281,6 +286,7 @@ class Engine:
 def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
     def index(unit: Unit, job: Job, now: datetime) -> None:
         index_messages(unit, job.scope, int(job.payload["last"]), parts.indexing)
+        parts.gateway.vectors.request(unit, job.scope)
 
     def distil(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
@@ -296,6 +302,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         # SPEC C5: a summary would keep words that `minimal` takes away; its digests stay.
         if parts.retaining.detail(unit, job.scope) is not Detail.MINIMAL:
             summarise(unit, job.scope, job.payload, now, parts.summariser)
+            parts.gateway.vectors.request(unit, job.scope)
 
     def redistil(unit: Unit, job: Job, now: datetime) -> None:
         parts.redistiller.run(unit, job.scope, job.payload, now)
@@ -310,6 +317,13 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
     def close(unit: Unit, job: Job, now: datetime) -> None:
         close_silent(unit, job.scope, now, parts.settings.model)
 
+    def embed_soon(unit: Unit, job: Job, now: datetime) -> None:
+        if parts.embedding is not None:
+            unit.jobs.put(job.scope, EMBED, {}, now, lane=Lane.SLOW)
+
+    def embed_nothing(unit: Unit, job: Job, now: datetime) -> None:
+        """What was queued when there was an embedder. All that is missing is asked for when there is one again."""
+
     handlers: dict[str, Handler | Thinking] = {
         INDEX: index,
         DISTIL: distil,
@@ -318,7 +332,11 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         SEGMENT: segment,
         CLOSE: close,
         UPKEEP: upkeep,
+        EMBED_SOON: embed_soon,
+        EMBED: embed_nothing,
     }
+    if parts.embedding is not None:
+        handlers[EMBED] = Thinking(partial(parts.embedding.think, store), parts.embedding.lease)
     if parts.model is not None:
         handlers[MODEL] = Thinking(partial(parts.model.think, store), parts.model.lease)
     return {kind: _verified(handler, parts.gateway) for kind, handler in handlers.items()}

@@ -173,6 +173,7 @@ class MemoryLayer:
             yield survey(unit, self._parts.settings.retention, self._clock())
         yield from self._parts.carried.check()
         yield self._check_distilling()
+        yield self._check_vectors()
         erased = self._store.erased()
         yield Check(
             "erased bytes",
@@ -198,6 +199,12 @@ class MemoryLayer:
         """Ask the language model a small question, if there is one: does it answer, how, and can it be used?"""
         if self._parts.model is not None:
             yield probe(self._store, self._parts.model, self._clock())
+
+    def _check_vectors(self) -> Check:
+        if self._parts.embedding is None:
+            return Check("vectors", True, "no embedder: texts are found by their words (`embedder` in the settings)")
+        with self._store.read() as unit:
+            return self._parts.embedding.check(unit)
 
     def info(self) -> StoreInfo:
         info = self._store.info()

@@ -33,6 +33,7 @@ from jiyi.errors import SettingsError
 from jiyi.text.redaction import RedactionPolicy
 
 TextIndexName = Literal["postings", "native"]
+EmbedderName = Literal["none", "use", "e5", "both", "endpoint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,34 @@ class ModelPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingPolicy:
+    """How texts become vectors, and where the endpoint of `embedder = "endpoint"` is and what it may cost (SPEC R11)."""
+
+    # Texts embedded at once, between two transactions.
+    batch: int = 64
+    # Characters of a text that are read: beyond, the meaning blurs and the cost grows.
+    max_chars: int = 600
+    # A provider of models/presets.toml, the model's name, the address up to /v1, and the variable that holds the key.
+    preset: str | None = None
+    name: str | None = None
+    base_url: str | None = None
+    key_env: str | None = None
+    # Numbers of a vector; 0 takes what the endpoint gives. Another number is asked for, and checked.
+    dimension: int = 0
+    # Without a byte for so long the try is over; a batch, with its retries, ends after deadline_seconds.
+    timeout_seconds: float = 30.0
+    deadline_seconds: float = 90.0
+    retries: int = 2
+    retry_seconds: float = 1.0
+    # What a question may wait for its vector; then words alone answer.
+    query_seconds: float = 3.0
+    # What a day may cost, over all users; 0 is no limit. Money needs the price per million tokens.
+    tokens_per_day: int = 5_000_000
+    money_per_day: float = 0.0
+    price_in: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class SupportPolicy:
     """When the words of a message support what a model says of it (SPEC C7)."""
 
@@ -175,6 +204,9 @@ class Settings:
     dictionary: str | None = None
     # A TOML file with stop words of your own ([function] and [generic], zh and en) in place of the shipped ones.
     stop_words: str | None = None
+    # What makes vectors, so that texts are found by meaning: none; use, e5 or both (the extra local, offline); endpoint (see
+    # embedding).
+    embedder: EmbedderName = "none"
     # Whether background jobs run in a thread of this process; otherwise call work().
     worker: bool = True
     limits: Limits = field(default_factory=Limits)
@@ -194,6 +226,7 @@ class Settings:
     upkeep: UpkeepPolicy = field(default_factory=UpkeepPolicy)
     night: NightPolicy = field(default_factory=NightPolicy)
     model: ModelPolicy = field(default_factory=ModelPolicy)
+    embedding: EmbeddingPolicy = field(default_factory=EmbeddingPolicy)
     support: SupportPolicy = field(default_factory=SupportPolicy)
     access: AccessPolicy = field(default_factory=AccessPolicy)
     redaction: RedactionPolicy = field(default_factory=RedactionPolicy)
@@ -208,12 +241,14 @@ class Settings:
             ("memory_index", (None, *get_args(TextIndexName))),
             ("message_index", (None, *get_args(TextIndexName))),
             ("synchronous", ("FULL", "NORMAL")),
+            ("embedder", get_args(EmbedderName)),
         ):
             if getattr(self, name) not in allowed:
                 raise SettingsError(
                     f"{name} = {getattr(self, name)!r}: choose one of {', '.join(filter(None, allowed))}"
                 )
         _check_model(self.model)
+        _check_embedding(self)
 
 
 def _check_model(model: ModelPolicy) -> None:
@@ -227,6 +262,20 @@ def _check_model(model: ModelPolicy) -> None:
     for name in ("segment_messages", "segment_chars", "output_tokens", "timeout_seconds", "deadline_seconds"):
         if getattr(model, name) <= 0:
             raise SettingsError(f"model.{name} = {getattr(model, name)}: use a number above 0")
+
+
+def _check_embedding(settings: Settings) -> None:
+    embedding = settings.embedding
+    if settings.embedder == "endpoint":
+        if not embedding.preset and not embedding.base_url:
+            raise SettingsError('embedder = "endpoint" needs embedding.preset or embedding.base_url')
+        if not embedding.name:
+            raise SettingsError("embedding.name is missing: say which model, as the provider writes it")
+    if embedding.money_per_day and not embedding.price_in:
+        raise SettingsError("embedding.money_per_day needs embedding.price_in, per million tokens")
+    for name in ("batch", "max_chars", "timeout_seconds", "deadline_seconds", "query_seconds"):
+        if getattr(embedding, name) <= 0:
+            raise SettingsError(f"embedding.{name} = {getattr(embedding, name)}: use a number above 0")
 
 
 def _check_numbers(tree: Any, where: str) -> None:

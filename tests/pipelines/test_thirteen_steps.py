@@ -18,6 +18,7 @@ from jiyi.assembly import open_memory, restore_database
 from jiyi.errors import PlanRefused
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
+from jiyi.testing.embedders import ByCharacters
 from tests.conftest import Clock
 
 SCAN = """
@@ -106,8 +107,15 @@ class Walk:
         self.layer = self.open()
 
     def open(self) -> MemoryLayer:
+        vectors = self.index == "vectors"
+        index = "postings" if vectors else self.index
         return open_memory(
-            self.home / "memory.db", clock=self.clock, worker=False, memory_index=self.index, message_index=self.index
+            self.home / "memory.db",
+            clock=self.clock,
+            worker=False,
+            embedder=ByCharacters() if vectors else None,
+            memory_index=index,
+            message_index=index,
         )
 
     @property
@@ -141,7 +149,7 @@ class Walk:
         assert [c for c in self.layer.check() if not c.ok] == [], step
 
 
-@pytest.mark.parametrize("index", ["postings", "native"])
+@pytest.mark.parametrize("index", ["postings", "native", "vectors"])
 @pytest.mark.parametrize("name", STORIES)
 def test_thirteen_steps(tmp_path: Path, clock: Clock, index: str, name: str) -> None:
     story = STORIES[name]

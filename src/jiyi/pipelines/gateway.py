@@ -6,7 +6,7 @@ No other module calls `memories.write`, `ledger.append`, `ledger.erase`, `standi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -35,6 +35,7 @@ from jiyi.pipelines.indexing import Indexing, TextView
 from jiyi.pipelines.merging import merged_into
 from jiyi.pipelines.summaries import SummaryView
 from jiyi.pipelines.tombstones import Tombs
+from jiyi.pipelines.vectors import VectorView
 from jiyi.ports import Kind, Unit
 from jiyi.views import View
 
@@ -107,11 +108,12 @@ class Gateway:
     indexing: Indexing
     policy: GatewayPolicy
     night: Callable[[datetime], datetime]
+    vectors: VectorView = field(default_factory=VectorView)
     more_views: tuple[View, ...] = ()
 
     @property
     def views(self) -> tuple[View, ...]:
-        return (TextView(self.indexing), SummaryView(self.indexing), *self.more_views)
+        return (TextView(self.indexing), SummaryView(self.indexing), self.vectors, *self.more_views)
 
     def preview(self, plan: Plan) -> Receipt:
         """What `apply` would answer, without doing it."""
@@ -375,7 +377,7 @@ class Gateway:
             raise PlanRefused(f"{', '.join(moved)} changed since this plan was made: look again and make a new one")
 
     def _reindex(self, unit: Unit, scope: Scope, plan: Plan) -> None:
-        """Only what is searched by counts: a memory that merely ended keeps its terms."""
+        """Only what is searched by counts: a memory that merely ended keeps its terms, and its vector."""
         gone, come = [], []
         for change in plan.changes:
             before, after = change.before, change.after
@@ -387,6 +389,9 @@ class Gateway:
                 come.append(self.indexing.memory(after))
         unit.text.remove(scope, Kind.MEMORY, gone)
         unit.text.add(scope, Kind.MEMORY, come)
+        self.vectors.outdated(unit, scope, Kind.MEMORY, [document.seq for document in gone])
+        if come:
+            self.vectors.request(unit, scope)
 
 
 def _chunks(items: Iterator[T], size: int = 500) -> Iterator[list[T]]:

@@ -44,12 +44,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A text that matched. `coverage` is the share of the question's information that it holds, in [0, 1]."""
+    """A text that matched. `coverage` is the share of the question's information that it holds, in [0, 1].
+
+    `cosine` is how near its meaning is, where that is what it was found by.
+    """
 
     item: Memory | Message | SessionSummary
     relevance: float
     coverage: float
     words: tuple[str, ...]
+    cosine: float | None = None
 
 
 def read_question(query: str, segmenter: Segmenter) -> Question:

@@ -21,8 +21,9 @@ from jiyi.domain.traces import Parts
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
-from jiyi.pipelines.matching import Match, Question, match_texts, read_question, scan_texts
+from jiyi.pipelines.matching import CANDIDATES, Match, Question, match_texts, read_question, scan_texts
 from jiyi.pipelines.summaries import standing
+from jiyi.pipelines.vectors import Embedding, match_vectors
 from jiyi.ports import Kind, Unit
 
 KINDS = frozenset({"fact", "memory", "message"})
@@ -31,6 +32,9 @@ ALL_KINDS = KINDS | {"summary"}
 DIGEST = "a digest of what was said, whose words were not kept"
 WEAK = "nothing covers much of the question"
 
+
+NEAR_AT_BEST = 0.25
+"""The relevance of the nearest text that no word of the question is in."""
 
 NEAR = frozenset(Tier) - {Tier.ARCHIVE}
 """What is recalled unless somebody asks for the archive (SPEC F3)."""
@@ -158,6 +162,7 @@ class Recall:
     heat: HeatPolicy
     max_query_chars: int
     tiers: TierPolicy
+    embedding: Embedding | None = None
 
     def __call__(
         self, unit: Unit, scope: Scope, query: str, now: datetime, *, limit: int = 8, filters: Filters = Filters()
@@ -179,6 +184,7 @@ class Recall:
         dropped: list[tuple[str, str]] = []
         facts = self._facts(unit, scope, question, now, filters, dropped)
         found, relaxed = self._matches(unit, scope, question, now, limit, filters, dropped)
+        found += self._by_meaning(unit, scope, question, now, filters, dropped, {item.id for item in found})
         items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
         ranked = tuple(self._fold_evidence(unit, scope, items, filters, dropped))
         return Recollection(
@@ -245,6 +251,39 @@ class Recall:
                 return weak, relaxed or f"{WEAK}, so weak matches are shown"
         return [], ""
 
+    def _by_meaning(
+        self,
+        unit: Unit,
+        scope: Scope,
+        question: Question,
+        now: datetime,
+        filters: Filters,
+        dropped: list[tuple[str, str]],
+        seen: Collection[str],
+    ) -> list[Item]:
+        """What vectors alone find, below what words find: a cosine orders, but does not tell whether anything fits."""
+        items = []
+        for kind in _text_kinds(filters) if self.embedding is not None else ():
+            near = match_vectors(unit, scope, kind, question.text, self.embedding, CANDIDATES)
+            spread = near[0].cosine - near[-1].cosine if near else 0.0
+            there = {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in near])}
+            matches = [
+                Match(
+                    there[n.seq],
+                    NEAR_AT_BEST * (n.cosine - near[-1].cosine) / spread if spread else NEAR_AT_BEST,
+                    0.0,
+                    (),
+                    n.cosine,
+                )
+                for n in near
+                if n.seq in there
+            ]
+            matches = self._standing(unit, scope, matches, now, dropped) if kind is Kind.SUMMARY else matches
+            heats = unit.memories.heat(scope, list(there)) if kind is Kind.MEMORY else {}
+            found = (self._item(m, heats.get(m.item.seq), question, now, filters, dropped) for m in matches)
+            items += [item for item in found if item is not None and item.id not in seen]
+        return items
+
     def _item(
         self,
         match: Match,
@@ -255,6 +294,8 @@ class Recall:
         dropped: list[tuple[str, str]],
     ) -> Item | None:
         why = f"matches {', '.join(match.words)}" if match.words else "contains the words as written"
+        if match.cosine is not None:
+            why = f"is near in meaning ({match.cosine:.2f})"
         phrase = question.phrase_in(self.indexing.segmenter.fold(match.item.text))
         if phrase:
             why += ", as a phrase"
@@ -304,7 +345,7 @@ class Recall:
             if summary is not None and summary is not match.item:
                 held = self.indexing.summary(summary).terms
                 folded = self.indexing.segmenter.fold(summary.text)
-                if not any(word in held or word in folded for word in match.words):
+                if match.words and not any(word in held or word in folded for word in match.words):
                     summary = None
             if summary is None:
                 dropped.append((f"s{match.item.seq}", "what it says of this is no longer believed"))
@@ -373,6 +414,14 @@ def check_query(query: object, limit: int) -> None:
         raise InputError(f"a query must be text, not {type(query).__name__}")
     if len(query) > limit:
         raise TooLarge("the query", len(query), limit)
+
+
+def _of_kind(
+    unit: Unit, scope: Scope, kind: Kind, seqs: Sequence[int]
+) -> Sequence[Memory] | Sequence[Message] | Sequence[SessionSummary]:
+    if kind is Kind.MESSAGE:
+        return [m for m in unit.messages.get(scope, seqs) if not m.forgotten]
+    return unit.summaries.get(scope, seqs) if kind is Kind.SUMMARY else unit.memories.get(scope, seqs)
 
 
 def _text_kinds(filters: Filters) -> Sequence[Kind]:

@@ -46,6 +46,7 @@ def forget_summaries(unit: Unit, scope: Scope, messages: Collection[int], now: d
     """
     gone = unit.summaries.erase(scope, messages)
     unit.text.remove(scope, Kind.SUMMARY, [indexing.summary(s) for s in gone])
+    unit.vectors.remove(scope, Kind.SUMMARY, [s.seq for s in gone])
     for session in sorted({s.session for s in gone}):
         if unit.messages.window(scope, session=session, limit=1):  # else not even its name may stay
             unit.jobs.put(scope, SUMMARISE, {"session": session}, now)

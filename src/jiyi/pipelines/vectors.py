@@ -1,0 +1,241 @@
+"""Vectors as a view: texts are embedded behind the scenes, in batches, and found by meaning (SPEC R11).
+
+    what is missing ─▶ embed, outside every transaction ─▶ add what is still the same ─▶ again, until nothing is missing
+                                                                                      └▶ drop the sets of other models
+
+Embedding is never waited for: what has no vector yet is found by its words. When the model changes, the set of the former one
+answers until the new one is whole; no search ever compares vectors of two models.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import islice
+
+from jiyi.domain.forgetting import Erased
+from jiyi.domain.memory import Memory, Message
+from jiyi.domain.scope import Scope
+from jiyi.domain.summary import SessionSummary
+from jiyi.domain.vectors import Neighbour, Vector, quantise
+from jiyi.embedding import Embedder
+from jiyi.errors import ModelError
+from jiyi.ports import Check, Kind, Store, Unit
+from jiyi.queues import Job, Lane
+from jiyi.settings import EmbeddingPolicy
+from jiyi.views import View
+
+log = logging.getLogger("jiyi.vectors")
+
+EMBED_SOON, EMBED = "embed soon", "embed"
+"""Kinds of jobs: the first comes from the schedule, so that many changes ask once, and puts the second into the slow lane."""
+AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+LOOK = 500
+"""Messages looked through in one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorView(View):
+    """Vectors as a view that forgetting and every change of a text reaches. `wanted` tells whether something embeds."""
+
+    wanted: bool = False
+
+    @property
+    def name(self) -> str:
+        return "vectors"
+
+    def request(self, unit: Unit, scope: Scope) -> None:
+        """Some text of the scope may have no vector: have it embedded soon."""
+        if self.wanted:
+            unit.schedule.sooner(scope, EMBED_SOON, AT_ONCE)
+
+    def outdated(self, unit: Unit, scope: Scope, kind: Kind, seqs: Collection[int]) -> None:
+        """These texts are gone or read otherwise now."""
+        unit.vectors.remove(scope, kind, seqs)
+
+    def erase(self, unit: Unit, scope: Scope, erased: Erased) -> int:
+        """All vectors of the texts go; what is left of a message is embedded again. Summaries go with their own view."""
+        seqs = [b.before.seq for b in erased.messages]
+        gone = unit.vectors.remove(scope, Kind.MEMORY, [m.seq for m in erased.memories])
+        gone += unit.vectors.remove(scope, Kind.MESSAGE, seqs)
+        left = [b.after.seq for b in erased.messages if not b.after.forgotten]
+        for held in unit.vectors.sets(scope) if left else ():
+            mark = unit.vectors.embedded_up_to(scope, held.model)
+            unit.vectors.mark_embedded_up_to(scope, held.model, min(mark, min(left) - 1))
+        self.request(unit, scope)
+        return gone
+
+    def rebuild(self, unit: Unit, scope: Scope) -> int:
+        """Every set goes, and the job makes the current one again."""
+        for held in unit.vectors.sets(scope):
+            unit.vectors.drop(scope, held.model)
+        self.request(unit, scope)
+        return 0
+
+
+# ---------------------------------------------------------------------------------- the job
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Texts of one kind to embed, by number. Messages are looked through up to `upto`."""
+
+    kind: Kind
+    texts: Mapping[int, str]
+    upto: int | None = None
+
+
+class Embedding:
+    """The embedder in use, and those that made the sets it replaces. Built once, serves all threads."""
+
+    def __init__(self, current: Embedder, policy: EmbeddingPolicy, former: Sequence[Embedder] = ()) -> None:
+        self.current, self.policy = current, policy
+        self._known = {e.name: e for e in (*former, current)}
+        self.asked = lru_cache(maxsize=64)(self._ask)
+
+    @property
+    def lease(self) -> timedelta:
+        """As long as one batch can take at the most."""
+        return timedelta(seconds=2 * self.policy.deadline_seconds + 60)
+
+    def close(self) -> None:
+        for embedder in self._known.values():
+            embedder.close()
+
+    # ------------------------------------------------------------------ asking
+
+    def answering(self, unit: Unit, scope: Scope) -> str | None:
+        """The model whose vectors a search compares: the eldest set whose model can still be asked."""
+        return next((s.model for s in unit.vectors.sets(scope) if s.model in self._known), None)
+
+    def _ask(self, model: str, text: str) -> Vector:
+        return quantise(self._known[model].query(text).tolist())
+
+    # ------------------------------------------------------------------ embedding
+
+    def think(self, store: Store, job: Job, now: datetime) -> Callable[[Unit, Job, datetime], None]:
+        """Embed one batch of what is missing; gives what is to be done with it, inside a transaction.
+
+        Raises:
+            ModelError: the embedder did not answer. The job is tried again or given up with the reason.
+        """
+        with store.read() as unit:
+            batch = self._missing(unit, job.scope)
+        if batch is None:
+            return self._whole
+        rows = self.current.documents(list(batch.texts.values())).tolist() if batch.texts else []
+        vectors = dict(zip(batch.texts, map(quantise, rows), strict=True))
+
+        def write(unit: Unit, job: Job, now: datetime) -> None:
+            self._add(unit, job.scope, batch, vectors)
+            unit.jobs.put(job.scope, EMBED, {}, now, lane=Lane.SLOW)
+
+        return write
+
+    def _missing(self, unit: Unit, scope: Scope) -> Batch | None:
+        """The next texts without a vector of the current model: memories, then summaries, then messages in their order."""
+        for kind, found in self._lacking(unit, scope):
+            if texts := dict(islice(self._texts(found), self.policy.batch)):
+                return Batch(kind, texts)
+        mark = unit.vectors.embedded_up_to(scope, self.current.name)
+        messages = unit.messages.after_seq(scope, mark, LOOK)
+        if not messages:
+            return None
+        held = unit.vectors.held(scope, Kind.MESSAGE, self.current.name)
+        texts = dict(islice(self._texts([m for m in messages if m.seq not in held]), self.policy.batch))
+        whole = len(texts) < self.policy.batch
+        return Batch(Kind.MESSAGE, texts, messages[-1].seq if whole else max(texts))
+
+    def _lacking(self, unit: Unit, scope: Scope) -> Iterator[tuple[Kind, Iterator[Memory | SessionSummary]]]:
+        held = unit.vectors.held(scope, Kind.MEMORY, self.current.name)
+        seqs = [seq for seq in unit.memories.numbers(scope) if seq not in held]
+        steps = (unit.memories.get(scope, seqs[n : n + LOOK]) for n in range(0, len(seqs), LOOK))
+        yield Kind.MEMORY, (memory for step in steps for memory in step)
+        held = unit.vectors.held(scope, Kind.SUMMARY, self.current.name)
+        yield Kind.SUMMARY, (s for s in unit.summaries.listing(scope) if s.seq not in held)
+
+    def _texts(self, items: Iterable[Memory | SessionSummary | Message]) -> Iterator[tuple[int, str]]:
+        """What is embedded of each; nothing without a letter or digit has a meaning to embed."""
+        for item in items:
+            text = embedded_text(item)[: self.policy.max_chars]
+            if any(c.isalnum() for c in text):
+                yield item.seq, text
+
+    def _add(self, unit: Unit, scope: Scope, batch: Batch, vectors: Mapping[int, Vector]) -> None:
+        """Keep the vectors of texts that are still the same, and note how far the messages have them."""
+        model = self.current.name
+        unit.vectors.begin(scope, model, self.current.dimension)
+        there = dict(self._texts(_items(unit, scope, batch.kind, list(batch.texts))))
+        same = {seq: v for seq, v in vectors.items() if there.get(seq) == batch.texts[seq]}
+        unit.vectors.add(scope, batch.kind, model, same)
+        if batch.upto is not None and len(same) == len(vectors):
+            unit.vectors.mark_embedded_up_to(scope, model, batch.upto)
+
+    def _whole(self, unit: Unit, job: Job, now: datetime) -> None:
+        """Nothing is missing: sets of other models have served their time. What came in meanwhile asks for a job of its own."""
+        if self._missing(unit, job.scope) is not None:
+            unit.jobs.put(job.scope, EMBED, {}, now, lane=Lane.SLOW)
+            return
+        for held in unit.vectors.sets(job.scope):
+            if held.model != self.current.name:
+                unit.vectors.drop(job.scope, held.model)
+
+    # ------------------------------------------------------------------ looking after
+
+    def check(self, unit: Unit) -> Check:
+        """Whether everything is embedded. Words find what is not, so that is no fault."""
+        held, waiting = 0, list[str]()
+        for scope in unit.scopes():
+            held += sum(unit.vectors.count(scope, kind, self.current.name) for kind in Kind)
+            if self._missing(unit, scope) is not None:
+                answers = self.answering(unit, scope)
+                waiting.append(f"{scope}" if answers in (None, self.current.name) else f"{scope} (still by {answers})")
+        detail = f"{self.current.name}, {held:,} vectors"
+        if waiting:
+            more = f" and {len(waiting) - 3} more" if len(waiting) > 3 else ""
+            detail += f"; still to embed for {', '.join(waiting[:3])}{more}: `jiyi work` does it now"
+        else:
+            detail += f" of {self.current.dimension} numbers; everything is embedded" if held else "; nothing to embed"
+        return Check("vectors", True, detail)
+
+
+def embedded_text(item: Memory | SessionSummary | Message) -> str:
+    """The text that stands for an item: as it was said, without the speaker, whose name pulls in greetings."""
+    return "\n".join(p.text for p in item.points) if isinstance(item, SessionSummary) else item.text
+
+
+def _items(
+    unit: Unit, scope: Scope, kind: Kind, seqs: Sequence[int]
+) -> Sequence[Memory] | Sequence[SessionSummary] | Sequence[Message]:
+    if kind is Kind.MEMORY:
+        return unit.memories.get(scope, seqs)
+    if kind is Kind.SUMMARY:
+        return unit.summaries.get(scope, seqs)
+    return [m for m in unit.messages.get(scope, seqs) if not m.forgotten]
+
+
+# ---------------------------------------------------------------------------------- the channel
+
+
+def match_vectors(
+    unit: Unit, scope: Scope, kind: Kind, question: str, embedding: Embedding | None, limit: int
+) -> list[Neighbour]:
+    """The texts of one kind that mean what the question means, best first (SPEC R11).
+
+    Nothing without an embedder, while it does not answer, or where nothing is embedded yet: words still find.
+    """
+    text = " ".join(question.split())
+    if embedding is None or not any(c.isalnum() for c in text):
+        return []
+    model = embedding.answering(unit, scope)
+    if model is None:
+        return []
+    try:
+        asked = embedding.asked(model, text[: embedding.policy.max_chars])
+    except ModelError as error:
+        log.warning("recall goes without vectors: %s", error)
+        return []
+    return unit.vectors.search(scope, kind, model, asked, limit)
