@@ -120,7 +120,7 @@ def open_memory(
         words = _dictionary(store, settings.dictionary, reindexing=reindexing)
         carried = NothingCarried() if file is None else FileCarried(file, store.secret)
         chat = chat or open_model(settings, os.environ)
-        embedding = open_embedding(settings, store, own)
+        embedding = open_embedding(settings, store, clock, os.environ, own)
         parts = assemble(settings, words, open_keys(store, file), chat, carried, embedding)
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
         follow_embedder(store, parts)

@@ -4,56 +4,82 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from jiyi.domain.vectors import Scan, plain_scan
 from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import MissingExtra, SettingsError
+from jiyi.jobs import Clock
+from jiyi.pipelines.modelling.spending import EmbeddingMeter
 from jiyi.pipelines.vectors import Embedding
 from jiyi.ports import Store
-from jiyi.settings import EmbedderName, Settings
+from jiyi.settings import ModelPolicy, Settings, zone
 
 log = logging.getLogger("jiyi.embedders")
 
 EMBEDDER, EMBEDDERS = "embedder", "embedders"
 """Names of what a database stores of its embedders: who embedded last, and how each is opened again."""
+REMEMBERED = ("preset", "name", "base_url", "key_env", "dimension")
 
 
-def open_embedding(settings: Settings, store: Store, own: Embedder | None = None) -> Embedding | None:
+def open_embedding(
+    settings: Settings, store: Store, clock: Clock, environment: Mapping[str, str], own: Embedder | None = None
+) -> Embedding | None:
     """The embedder that the settings name, or one of the caller's own, with those that made what is there; None without.
 
     Raises:
         SettingsError: the settings do not fit together, or the key's variable is not set. MissingExtra: no such package.
     """
-    embedder = own or _embedder(settings)
+    embedder = own or _embedder(settings, store, clock, environment)
     if embedder is None:
         return None
-    former = [_former(spec) for name, spec in _past_embedders(store).items() if name != embedder.name]
+    former = []
+    for name, spec in _past_embedders(store).items():
+        if name == embedder.name:
+            continue
+        try:
+            former.append(_embedder(_settings_of(settings, spec), store, clock, environment))
+        except (SettingsError, MissingExtra) as error:
+            # Words answer until the new vectors are whole.
+            log.warning("what %s has embedded cannot be asked any more: %s", name, error)
     return Embedding(embedder, settings.embedding, [e for e in former if e is not None])
 
 
-def _embedder(settings: Settings) -> Embedder | None:
+def _embedder(settings: Settings, store: Store, clock: Clock, environment: Mapping[str, str]) -> Embedder | None:
     if settings.embedder == "none":
         return None
-    from jiyi.models.local import local_embedder
+    if settings.embedder != "endpoint":
+        from jiyi.models.local import local_embedder
 
-    return local_embedder(settings.embedder)
+        return local_embedder(settings.embedder)
+    from jiyi.models.embeddings_wire import EndpointEmbedder
+    from jiyi.models.presets import endpoint
+
+    policy = settings.embedding
+    asked = ModelPolicy(preset=policy.preset, name=policy.name, base_url=policy.base_url, key_env=policy.key_env)
+    where = endpoint(asked, environment, "embedding")
+    size = f"@{policy.dimension}" if policy.dimension else ""
+    meter = EmbeddingMeter(store, f"{where.name}{size}", policy, zone(settings.timezone), clock)
+    return EndpointEmbedder(where, policy, meter)
 
 
-def _past_embedders(store: Store) -> dict[str, EmbedderName]:
-    """By name: how the embedders that this database has had are opened again, the latest last."""
-    past: dict[str, EmbedderName] = json.loads(store.meta(EMBEDDERS) or "{}")
+def _past_embedders(store: Store) -> dict[str, dict[str, Any]]:
+    """By name: the settings of the embedders that this database has had, the latest last."""
+    past: dict[str, dict[str, Any]] = json.loads(store.meta(EMBEDDERS) or "{}")
     return past
 
 
-def _former(spec: EmbedderName) -> Embedder | None:
-    """An embedder of before, so that its vectors answer until the new ones are whole. Where it cannot be had, words do."""
-    try:
-        return _embedder(replace(Settings(), embedder=spec))
-    except (SettingsError, MissingExtra) as error:
-        log.warning("what another embedder made cannot be asked any more: %s", error)
-        return None
+def _spec(settings: Settings) -> dict[str, Any]:
+    """What is remembered of an embedder; of its key only which variable holds it."""
+    return {"embedder": settings.embedder, **{name: getattr(settings.embedding, name) for name in REMEMBERED}}
+
+
+def _settings_of(settings: Settings, spec: Mapping[str, Any]) -> Settings:
+    embedding = replace(settings.embedding, **{name: spec[name] for name in REMEMBERED})
+    return replace(settings, embedder=spec["embedder"], embedding=embedding)
 
 
 def follow_embedder(store: Store, parts: Parts) -> None:
@@ -63,7 +89,7 @@ def follow_embedder(store: Store, parts: Parts) -> None:
         return
     if parts.embedding is not None:
         past = {n: spec for n, spec in _past_embedders(store).items() if n != name}
-        store.set_meta(EMBEDDERS, json.dumps({**past, name: parts.settings.embedder}))
+        store.set_meta(EMBEDDERS, json.dumps({**past, name: _spec(parts.settings)}))
         with store.read() as unit:
             scopes = list(unit.scopes())
         for scope in scopes:

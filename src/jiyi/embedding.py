@@ -10,6 +10,22 @@ if TYPE_CHECKING:  # Only who embeds needs numpy.
     from numpy.typing import NDArray
 
 
+class Meter(Protocol):
+    """Counts what an embedder that costs something uses."""
+
+    def check(self, tokens: int) -> None:
+        """Raises: SpendingLimitReached when so many tokens more would be too many."""
+
+    def documents(self, tokens: int, seconds: float, outcome: str = "ok") -> None:
+        """A batch was embedded, or was not, which `outcome` tells."""
+
+    def query(self, tokens: int, seconds: float) -> None:
+        """A question was embedded."""
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+
+
 class Embedder(Protocol):
     """An embedding model. May be used by several threads; the same text always gives the same direction."""
 

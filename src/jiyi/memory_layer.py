@@ -196,9 +196,11 @@ class MemoryLayer:
         return Check("distilling", True, detail)
 
     def check_model(self) -> Iterator[Check]:
-        """Ask the language model a small question, if there is one: does it answer, how, and can it be used?"""
+        """Ask the language model a small question, and the embedder for a vector, where there is one: do they answer?"""
         if self._parts.model is not None:
             yield probe(self._store, self._parts.model, self._clock())
+        if self._parts.embedding is not None:
+            yield self._parts.embedding.probe()
 
     def _check_vectors(self) -> Check:
         if self._parts.embedding is None:

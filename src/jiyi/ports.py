@@ -449,8 +449,8 @@ class ModelCalls(Protocol):
     def add(self, scope: Scope | None, call: ModelCall) -> None:
         """Keep a call that was made for a scope, or for none."""
 
-    def spent(self, since: datetime) -> Spent:
-        """*Operator.* Of all scopes, from that instant on. An outcome other than `OK` is a failure."""
+    def spent(self, since: datetime, model: str | None = None) -> Spent:
+        """*Operator.* Of all scopes, from that instant on, by one model or by all. An outcome other than `OK` is a failure."""
 
     def latest(self, limit: int = 50) -> list[ModelCall]:
         """*Operator.* The latest calls of all scopes, newest first."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from jiyi.testing.embedders import ByCharacters
+
 
 @dataclass(frozen=True)
 class Manner:
@@ -40,6 +42,9 @@ class Provider(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.refused_ways: set[str] = set()
+        self.dimension = 8  # of embeddings; most_texts is how many it takes at once
+        self.most_texts = 1000
+        self.knows_formats = True
         self.over = threading.Event()
 
     @property
@@ -68,6 +73,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.requests.append(body)
         self.server.headers.append({k.lower(): v for k, v in self.headers.items()})
         anthropic = self.path.endswith("/messages")
+        embeddings = self.path.endswith("/embeddings")
+        if embeddings and (
+            len(body["input"]) > self.server.most_texts or ("encoding_format" in body and not self.server.knows_formats)
+        ):
+            return self._send(400, b'{"error": {"type": "invalid_request_error", "message": "not supported"}}')
         if way_of(body) in self.server.refused_ways:
             return self._send(400, b'{"error": {"type": "invalid_request_error", "message": "not supported"}}')
         manner = self.server.next()
@@ -80,6 +90,8 @@ class _Handler(BaseHTTPRequestHandler):
         if manner.pieces:
             return self._stream(events(manner, anthropic), manner.pause)
         document = anthropic_document(manner) if anthropic else openai_document(manner)
+        if embeddings:
+            document = embeddings_document(body["input"], body.get("dimensions") or self.server.dimension)
         return self._send(200, json.dumps(document, ensure_ascii=False).encode(), manner.headers)
 
     def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
@@ -124,6 +136,13 @@ def openai_document(manner: Manner) -> dict[str, Any]:
     if manner.usage:
         document["usage"] = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
     return document
+
+
+def embeddings_document(texts: list[str], dimension: int) -> dict[str, Any]:
+    """Vectors of length 2, the last text first: an endpoint may give them in any order."""
+    vectors = ByCharacters(dimension=dimension).documents(texts).tolist()
+    data = [{"object": "embedding", "index": n, "embedding": [2 * x for x in v]} for n, v in enumerate(vectors)]
+    return {"object": "list", "data": data[::-1], "usage": {"prompt_tokens": 10 * len(texts), "total_tokens": 0}}
 
 
 def anthropic_document(manner: Manner) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -75,7 +76,7 @@ def test_texts_are_embedded_behind_the_scenes_and_found(open_with: Open) -> None
         layer.scope("ming").end("s1")
         layer.work()
         assert held(layer, Kind.SUMMARY) == {1}
-        assert "of 64 numbers; everything is embedded" in line(layer)
+        assert "; everything is embedded" in line(layer)
         assert layer.lag().waiting == 0
 
 
@@ -266,7 +267,7 @@ def test_the_old_set_answers_until_the_new_one_is_whole(open_file: Open) -> None
         while layer.work(limit=1):
             assert near(layer, "葫芦岛")[0] == 1
             with layer._store.read() as unit:
-                seen.add(layer._parts.embedding.answering(unit, ME))
+                seen.add(layer._parts.embedding.answering(unit, ME).model)
             if len(sets(layer)) == 2:
                 told.append(line(layer))
         assert seen == {"testing/old", "testing/new"}
@@ -274,6 +275,44 @@ def test_the_old_set_answers_until_the_new_one_is_whole(open_file: Open) -> None
         assert (sets(layer), near(layer, "葫芦岛")[0]) == (["testing/new"], 1)
         with layer._store.read() as unit:
             assert unit.vectors.sets(ME) == [VectorSet("testing/new", 48)]
+
+
+KILLED = """
+import os, signal, sys
+from datetime import datetime
+from jiyi.assembly import open_memory
+from jiyi.testing.embedders import ByCharacters
+
+class Killed(ByCharacters):
+    def documents(self, texts):
+        if len(self.texts) >= 20:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().documents(texts)
+
+path, clock = sys.argv[1], lambda: datetime.fromisoformat(sys.argv[2])
+killed = Killed("testing/new", 48)
+with open_memory(path, clock=clock, worker=False, embedder=killed, embedding={"batch": 10}) as layer:
+    layer.work()
+"""
+
+
+def test_killed_while_embedding_with_another_model_it_goes_on(open_file: Open, tmp_path: Path, clock: Clock) -> None:
+    old, new = ByCharacters("testing/old"), ByCharacters("testing/new", 48)
+    with open_file(old) as layer:
+        say(layer, "我住在葫芦岛。", *(f"第{n}件事" for n in range(40)))
+        layer.work()
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "memory.db"), clock().isoformat()], check=False)
+    assert done.returncode == -signal.SIGKILL
+    clock.advance(minutes=10)  # until then the job is leased to the one that was killed
+    with open_file(new) as layer:
+        layer._parts.embedding._known["testing/old"] = old
+        assert sets(layer) == ["testing/old", "testing/new"]
+        assert near(layer, "葫芦岛")[0] == 1
+        layer.work()
+        assert (sets(layer), near(layer, "葫芦岛")[0]) == (["testing/new"], 1)
+        texts = 41 + len(layer.scope("ming").memories(status=None))
+        # What the killed one had embedded is not embedded again, but for the batch it was at.
+        assert len(new.texts) == texts - 21
 
 
 def test_where_the_old_model_cannot_be_asked_words_answer_until_the_new_one_has_begun(open_file: Open) -> None:

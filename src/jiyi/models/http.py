@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Protocol
 
 from jiyi.errors import MissingExtra, ModelRefused, ModelUnavailable
-from jiyi.settings import ModelPolicy
 
 try:
     import httpx2
@@ -28,6 +27,19 @@ LONGEST_WAIT = 30.0
 """Seconds: a server that asks to be left alone for longer is asked again by a later attempt of the job."""
 _SHOWN = 200
 _LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+
+
+class Patience(Protocol):
+    """How long an endpoint is waited for, as `settings.ModelPolicy` and `EmbeddingPolicy` say it."""
+
+    @property
+    def timeout_seconds(self) -> float: ...
+    @property
+    def deadline_seconds(self) -> float: ...
+    @property
+    def retries(self) -> int: ...
+    @property
+    def retry_seconds(self) -> float: ...
 
 
 class WayRefused(ModelRefused):
@@ -51,10 +63,11 @@ class _Again(Exception):
 class Line:
     """A line to one address. May be used by several threads; `close` ends what is under way."""
 
-    def __init__(self, policy: ModelPolicy, headers: Mapping[str, str], where: str) -> None:
+    def __init__(self, policy: Patience, headers: Mapping[str, str], where: str, section: str = "model") -> None:
         # A redirect could carry the key elsewhere; none is followed.
         self._client = httpx2.Client(timeout=policy.timeout_seconds, headers=dict(headers), follow_redirects=False)
         self._policy, self._where, self._closed = policy, where, threading.Event()
+        self._section = section  # of the settings, for people
 
     def post(self, url: str, body: Mapping[str, Any]) -> Reply:
         """Raises: ModelUnavailable, ModelRefused, WayRefused."""
@@ -81,7 +94,7 @@ class Line:
         except httpx2.TimeoutException:
             raise _Again(f"no answer within {self._policy.timeout_seconds:g} s") from None
         except httpx2.InvalidURL:
-            raise ModelRefused(f"{self._where}: no such address, see model.base_url") from None
+            raise ModelRefused(f"{self._where}: no such address, see {self._section}.base_url") from None
         except (httpx2.HTTPError, RuntimeError) as error:  # RuntimeError: the client was closed meanwhile
             raise _Again(f"the connection failed ({type(error).__name__})") from None
         if response.status_code != httpx2.codes.OK:
@@ -112,7 +125,7 @@ class Line:
             return ModelRefused(f"{said}: the endpoint does not accept the key")
         if status in (400, 415, 422):
             return WayRefused(said)
-        return ModelRefused(f"{said}: see model.base_url and model.name")
+        return ModelRefused(f"{said}: see {self._section}.base_url and {self._section}.name")
 
 
 def _reply(kind: str, content: bytes) -> Reply:

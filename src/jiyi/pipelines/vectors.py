@@ -20,9 +20,9 @@ from jiyi.domain.forgetting import Erased
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
-from jiyi.domain.vectors import Neighbour, Vector, quantise
+from jiyi.domain.vectors import Neighbour, Vector, VectorSet, quantise
 from jiyi.embedding import Embedder
-from jiyi.errors import ModelError
+from jiyi.errors import ModelError, ModelRefused
 from jiyi.ports import Check, Kind, Store, Unit
 from jiyi.queues import Job, Lane
 from jiyi.settings import EmbeddingPolicy
@@ -107,9 +107,9 @@ class Embedding:
 
     # ------------------------------------------------------------------ asking
 
-    def answering(self, unit: Unit, scope: Scope) -> str | None:
-        """The model whose vectors a search compares: the eldest set whose model can still be asked."""
-        return next((s.model for s in unit.vectors.sets(scope) if s.model in self._known), None)
+    def answering(self, unit: Unit, scope: Scope) -> VectorSet | None:
+        """The vectors that a search compares: the eldest set whose model can still be asked."""
+        return next((s for s in unit.vectors.sets(scope) if s.model in self._known), None)
 
     def _ask(self, model: str, text: str) -> Vector:
         return quantise(self._known[model].query(text).tolist())
@@ -167,7 +167,11 @@ class Embedding:
     def _add(self, unit: Unit, scope: Scope, batch: Batch, vectors: Mapping[int, Vector]) -> None:
         """Keep the vectors of texts that are still the same, and note how far the messages have them."""
         model = self.current.name
-        unit.vectors.begin(scope, model, self.current.dimension)
+        dimension = next((v.dimension for v in vectors.values()), 0) or self.current.dimension
+        for own in unit.vectors.sets(scope):
+            if own.model == model and own.dimension != dimension:
+                raise ModelRefused(_another(own, dimension))
+        unit.vectors.begin(scope, model, dimension)
         there = dict(self._texts(_items(unit, scope, batch.kind, list(batch.texts))))
         same = {seq: v for seq, v in vectors.items() if there.get(seq) == batch.texts[seq]}
         unit.vectors.add(scope, batch.kind, model, same)
@@ -185,20 +189,31 @@ class Embedding:
 
     # ------------------------------------------------------------------ looking after
 
+    def probe(self) -> Check:
+        """Embed a word: does the embedder answer?"""
+        name = self.current.name
+        try:
+            dimension = len(self.current.query("记忆"))
+        except ModelError as error:
+            fix = "correct [embedding] in jiyi.toml, or the variable that holds the key"
+            return Check("embedder", False, str(error), fix)
+        return Check("embedder", True, f"{name} answers with {dimension} numbers")
+
     def check(self, unit: Unit) -> Check:
         """Whether everything is embedded. Words find what is not, so that is no fault."""
         held, waiting = 0, list[str]()
         for scope in unit.scopes():
             held += sum(unit.vectors.count(scope, kind, self.current.name) for kind in Kind)
             if self._missing(unit, scope) is not None:
-                answers = self.answering(unit, scope)
-                waiting.append(f"{scope}" if answers in (None, self.current.name) else f"{scope} (still by {answers})")
+                by = self.answering(unit, scope)
+                old = by.model if by is not None else self.current.name
+                waiting.append(f"{scope}" if old == self.current.name else f"{scope} (still by {old})")
         detail = f"{self.current.name}, {held:,} vectors"
         if waiting:
             more = f" and {len(waiting) - 3} more" if len(waiting) > 3 else ""
             detail += f"; still to embed for {', '.join(waiting[:3])}{more}: `jiyi work` does it now"
         else:
-            detail += f" of {self.current.dimension} numbers; everything is embedded" if held else "; nothing to embed"
+            detail += "; everything is embedded"
         return Check("vectors", True, detail)
 
 
@@ -230,12 +245,22 @@ def match_vectors(
     text = " ".join(question.split())
     if embedding is None or not any(c.isalnum() for c in text):
         return []
-    model = embedding.answering(unit, scope)
-    if model is None:
+    there = embedding.answering(unit, scope)
+    if there is None:
         return []
     try:
-        asked = embedding.asked(model, text[: embedding.policy.max_chars])
+        asked = embedding.asked(there.model, text[: embedding.policy.max_chars])
     except ModelError as error:
         log.warning("recall goes without vectors: %s", error)
         return []
-    return unit.vectors.search(scope, kind, model, asked, limit)
+    if asked.dimension != there.dimension:
+        log.warning("recall goes without vectors: %s", _another(there, asked.dimension))
+        return []
+    return unit.vectors.search(scope, kind, there.model, asked, limit)
+
+
+def _another(there: VectorSet, dimension: int) -> str:
+    return (
+        f"{there.model} gave vectors of {there.dimension} numbers before and of {dimension} now, so it is another model: "
+        "run `jiyi reindex` to have everything embedded by it"
+    )

@@ -55,8 +55,9 @@ class ReferenceModelCalls(ModelCalls):
         calls = self._access.change_all().model_calls
         calls[len(calls) + 1] = call
 
-    def spent(self, since: datetime) -> Spent:
-        calls = [c for c in self._access.all().model_calls.values() if c.at >= since]
+    def spent(self, since: datetime, model: str | None = None) -> Spent:
+        kept = self._access.all().model_calls.values()
+        calls = [c for c in kept if c.at >= since and model in (None, c.model)]
         return Spent(
             calls=len(calls),
             failed=sum(c.outcome != OK for c in calls),

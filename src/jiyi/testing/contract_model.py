@@ -92,6 +92,9 @@ class ModelCallsContract(Contract):
             assert unit.model_calls.spent(NOW) == Spent(4, 1, 3000, 150, 1.0, 6.0)
             assert unit.model_calls.spent(later(2)) == Spent(2, 0, 2000, 100, 0.5, 3.0)
             assert unit.model_calls.spent(later(2)).tokens == 2100
+            assert unit.model_calls.spent(NOW, "nobody") == Spent()
+            [name] = {c.model for c in unit.model_calls.latest(9)}
+            assert unit.model_calls.spent(NOW, name).calls == 4
             latest = unit.model_calls.latest(2)
         assert [(utc(c.at), c.job) for c in latest] == [(utc(later(3)), 4), (utc(later(2)), 0)]
 

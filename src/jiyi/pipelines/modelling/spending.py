@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from typing import TypeAlias
 
 from jiyi.domain.asking import OK, Answer, ModelCall, Question, Spent
 from jiyi.domain.scope import Scope
 from jiyi.domain.tokens import estimate_tokens
+from jiyi.embedding import Meter
 from jiyi.errors import ModelError, SpendingLimitReached
 from jiyi.ports import ChatModel, Store
-from jiyi.settings import ModelPolicy, Settings, zone
+from jiyi.settings import EmbeddingPolicy, ModelPolicy, Settings, zone
 
 MILLION = 1_000_000
+EMBED = "embed"
+"""The kind of call that embedding is kept as."""
+Clock: TypeAlias = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class Spending:
 
     def today(self, store: Store, now: datetime) -> Spent:
         with store.read() as unit:
-            return unit.model_calls.spent(day_of(now, self.zone))
+            return unit.model_calls.spent(day_of(now, self.zone), self.model.name)
 
     def _check(self, store: Store, question: Question, now: datetime) -> None:
         spent = self.today(store, now)
@@ -67,6 +74,55 @@ class Spending:
     def _keep(self, store: Store, scope: Scope | None, call: ModelCall) -> None:
         # At once and by itself: it is spent, whatever becomes of the job.
         store.write(lambda unit: unit.model_calls.add(scope, call))
+
+
+QUERIES_AT_ONCE = 100
+
+
+class EmbeddingMeter(Meter):
+    """What an embedder behind an endpoint may cost, and what it did. Batches are kept at once; questions, which cost
+    almost nothing, together, so that recall writes nothing (SPEC F5)."""
+
+    def __init__(self, store: Store, model: str, policy: EmbeddingPolicy, zone: tzinfo, clock: Clock) -> None:
+        self._store, self._model, self._policy, self._zone, self._clock = store, model, policy, zone, clock
+        self._lock = threading.Lock()
+        self._queries: list[tuple[int, float]] = []
+
+    def check(self, tokens: int) -> None:
+        now, policy = self._clock(), self._policy
+        with self._store.read() as unit:
+            spent = unit.model_calls.spent(day_of(now, self._zone), self._model)
+        if policy.tokens_per_day and spent.tokens + tokens > policy.tokens_per_day:
+            raise SpendingLimitReached(
+                f"{spent.tokens:,} of {policy.tokens_per_day:,} tokens of {day_of(now, self._zone).date()} are spent on embedding: "
+                "raise embedding.tokens_per_day, or run the job again tomorrow"
+            )
+        if policy.money_per_day and spent.cost + tokens * policy.price_in / MILLION > policy.money_per_day:
+            raise SpendingLimitReached(
+                f"{spent.cost:.4f} of {policy.money_per_day:g} of {day_of(now, self._zone).date()} is spent on embedding: "
+                "raise embedding.money_per_day, or run the job again tomorrow"
+            )
+
+    def documents(self, tokens: int, seconds: float, outcome: str = OK) -> None:
+        self._keep(tokens, seconds, outcome)
+
+    def query(self, tokens: int, seconds: float) -> None:
+        with self._lock:
+            self._queries.append((tokens, seconds))
+            full = len(self._queries) >= QUERIES_AT_ONCE
+        if full:
+            self.flush()
+
+    def flush(self) -> None:
+        with self._lock:
+            queries, self._queries = self._queries, []
+        if queries:
+            self._keep(sum(tokens for tokens, _ in queries), sum(seconds for _, seconds in queries), OK)
+
+    def _keep(self, tokens: int, seconds: float, outcome: str) -> None:
+        cost = tokens * self._policy.price_in / MILLION
+        call = ModelCall(self._clock(), 0, EMBED, self._model, tokens, 0, cost, seconds, outcome)
+        self._store.write(lambda unit: unit.model_calls.add(None, call))
 
 
 def day_of(now: datetime, zone: tzinfo) -> datetime:

@@ -68,13 +68,13 @@ class SqliteModelCalls(ModelCalls):
         )  # fmt: skip
         self._access.change(sql, row)
 
-    def spent(self, since: datetime) -> Spent:
+    def spent(self, since: datetime, model: str | None = None) -> Spent:
         sql = """
             SELECT count(*), coalesce(sum(outcome <> ?), 0), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0),
                    coalesce(sum(cost), 0.0), coalesce(sum(seconds), 0.0)
-            FROM model_call WHERE at >= ?
+            FROM model_call WHERE at >= ? AND (? IS NULL OR model = ?)
         """
-        [row] = self._access.rows(sql, (OK, micros(since)))
+        [row] = self._access.rows(sql, (OK, micros(since), model, model))
         return Spent(*row)
 
     def latest(self, limit: int = 50) -> list[ModelCall]:
