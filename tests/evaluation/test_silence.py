@@ -97,6 +97,19 @@ def test_evidence_is_a_turn_in_the_block(found: Measured) -> None:
     assert asked(found, "钥匙放在哪里").kept
 
 
+def test_a_turn_that_is_cut_before_the_answer_is_no_evidence(talks: Path) -> None:
+    shelf = "The carpenter wants eighty pounds for the shelf."
+    for padded, kept in (
+        (f"{shelf} {'So it goes. ' * 40}", True),
+        (f"The carpenter is slow. {'Well. ' * 60}{shelf}", False),
+    ):
+        talks.write_text(
+            SMALL.replace(shelf, padded).replace("How expensive is the joinery?", "What did the carpenter say?"),
+            "utf-8",
+        )
+        assert asked(measure(load_people(talks)), "What did the carpenter say?").kept is kept
+
+
 def test_a_line_of_the_profile_is_evidence_and_silence_at_once(found: Measured) -> None:
     named = asked(found, "Which person am I?")
     assert (named.kept, named.by_memory, named.silent, named.right) == (True, True, True, True)

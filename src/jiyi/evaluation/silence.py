@@ -27,13 +27,13 @@ from typing import Any, Final
 
 from jiyi.assembly import load_segmenter
 from jiyi.domain.language import language_of
-from jiyi.domain.memory import IncomingMessage, Language, Role, memory_id, message_handle
+from jiyi.domain.memory import IncomingMessage, Language, Message, Role, memory_id, message_handle
 from jiyi.errors import InputError
 from jiyi.evaluation.case_files import ALTERNATIVES
 from jiyi.evaluation.extract_report import evenly, percent
 from jiyi.evaluation.harness import TIMEZONE, OpenLayer, open_default
 from jiyi.evaluation.observing import TalkClock
-from jiyi.pipelines.context import ContextBlock
+from jiyi.pipelines.context import ContextBlock, fence
 from jiyi.pipelines.recall import Item
 from jiyi.scoped_memory import ScopedMemory
 
@@ -241,20 +241,20 @@ def _ask(person: Person, open_layer: OpenLayer) -> list[Asked]:
         layer.work()
         # While it is paused no reading is counted, so that no question changes what the next one finds.
         me.pause()
-        handles = {m.id: message_handle(m.seq) for m in me.history(limit=len(person.messages)).messages}
-        return [_asked(me, question, handles) for question in person.questions]
+        said = {m.id: m for m in me.history(limit=len(person.messages)).messages}
+        return [_asked(me, question, [said[turn] for turn in question.evidence]) for question in person.questions]
 
 
-def _asked(me: ScopedMemory, question: Question, handles: Mapping[str, str]) -> Asked:
+def _asked(me: ScopedMemory, question: Question, evidence: Sequence[Message]) -> Asked:
     block = me.context(question.text, session=ASKED)
     shown = tuple(f"{item.id} {item.score:.2f} {item.text!r}: {item.why}" for item in block.items)
     if question.kind is not Kind.ANSWERABLE:
         return Asked(question, not block.items, block.tokens, shown=shown)
-    turns = {handles[turn] for turn in question.evidence}
+    turns = {message_handle(m.seq) for m in evidence}
     resting = [m for m in me.memories(status=None) if turns & {message_handle(e.message) for e in m.evidence}]
     answers = {m.id for m in resting if _answers(question, m.text)}
     cited = _cited(block)
-    told = bool(turns & cited) or any(_digests(item, question, turns) for item in block.items)
+    told = _tells(block, question, evidence) or any(_digests(item, question, turns) for item in block.items)
     kept = told or bool(answers & cited)
     return Asked(
         question,
@@ -275,6 +275,16 @@ _HANDLE = re.compile(r"\((\w+)(?: · [^()]*)?\)$", re.MULTILINE)
 
 def _cited(block: ContextBlock) -> set[str]:
     return set(_HANDLE.findall(block.text)) | {memory_id(seq) for seq in block.read} | {i.id for i in block.items}
+
+
+def _tells(block: ContextBlock, question: Question, evidence: Sequence[Message]) -> bool:
+    """Whether the block holds one of the turns: all of it, or a line that cites it and holds the answer."""
+    if any(fence(m.text) in block.text for m in evidence):
+        return True
+    cuts = [
+        line for line in block.text.splitlines() if any(line.endswith(f"({message_handle(m.seq)})") for m in evidence)
+    ]
+    return any(_answers(question, line) for line in cuts)
 
 
 def _digests(item: Item, question: Question, turns: Collection[str]) -> bool:
