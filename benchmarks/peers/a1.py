@@ -5,9 +5,12 @@ The recipe has no user; here a search is narrowed to one after MATCH, which is i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+
+import jieba
 
 from benchmarks.recipes import A1AnyWord
 from jiyi.domain.memory import IncomingMessage
@@ -18,6 +21,8 @@ _SEARCH = """
     SELECT m.id, m.content FROM messages_fts JOIN messages AS m ON m.id = messages_fts.rowid
     WHERE messages_fts MATCH ? AND m.session = ? ORDER BY rank LIMIT ?
 """
+
+jieba.setLogLevel(logging.WARNING)
 
 
 class A1Peer:

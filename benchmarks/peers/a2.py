@@ -5,9 +5,12 @@ Every turn is an entry of importance 1, made and last read when it was said; fin
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+import jieba
 
 from benchmarks.recipes import A2
 from jiyi.domain.memory import IncomingMessage
@@ -15,6 +18,8 @@ from jiyi.domain.tokens import estimate_tokens
 from jiyi.evaluation.contenders import Found
 
 _STAMP = "%Y-%m-%d %H:%M:%S"
+
+jieba.setLogLevel(logging.WARNING)
 
 
 class A2Peer:

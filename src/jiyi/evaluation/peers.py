@@ -11,6 +11,7 @@ from typing import cast
 
 from jiyi.errors import InputError
 from jiyi.evaluation.contenders import Contender
+from jiyi.evaluation.embedders import one_thread
 
 PACKAGE = "benchmarks.peers"
 _NAME = re.compile(r"[a-z]\w*(:\w+)?", re.ASCII)
@@ -37,7 +38,8 @@ def load_peer(written: str, root: Path) -> OpenPeer:
     if str(root) not in sys.path:
         sys.path.append(str(root))
     try:
-        module = importlib.import_module(f"{PACKAGE}.{name}")
+        with one_thread():
+            module = importlib.import_module(f"{PACKAGE}.{name}")
     except ImportError as error:
         raise InputError(
             f"{written} cannot run here ({error}): pip install --group peers, or leave it out of --beside"

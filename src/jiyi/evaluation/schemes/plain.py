@@ -48,7 +48,7 @@ class StuffEverything:
         kept: deque[IncomingMessage] = deque()
         left = self._window
         for message in reversed(self._heard):
-            left -= estimate_tokens(line(message))
+            left -= estimate_tokens(line(message) + "\n")
             if self._window and left < 0:
                 break
             kept.appendleft(message)
