@@ -16,10 +16,10 @@ from jiyi.evaluation.datasets.records import DataSet
 from jiyi.evaluation.labelled import SETS, Choice, read_sets
 from jiyi.evaluation.peers import load_peer
 from jiyi.evaluation.plot import bars
-from jiyi.evaluation.regress import compare
+from jiyi.evaluation.regress import compare_runs
 from jiyi.evaluation.retrieval import Result, measure, results_data
-from jiyi.evaluation.retrieval_report import floors, markdown
-from jiyi.evaluation.sweep import A2_TABLE, choices, parse_grid, sweep
+from jiyi.evaluation.retrieval_report import floors, retrieval_tables
+from jiyi.evaluation.sweep import A2_TABLE, choices, parse_grid, sweep_settings
 from tests.surfaces.cli import Cli, lines
 
 ROOT = Path(__file__).parents[2]
@@ -214,7 +214,7 @@ def test_floors_name_sets_and_halves_that_exist() -> None:
 def test_a_floor_stands_beside_the_measured_value(data: DataSet) -> None:
     found = measure(data, ours)
     floored = Result("jiyi", "locomo", "dev", found.level, 5, 0, "told", found.answers, found.cost)
-    text = markdown([floored])
+    text = retrieval_tables([floored])
     assert "0.76 text / 0.82" in text
     assert "#b3261e" in bars([floored])
     assert "#b3261e" not in bars([found])
@@ -239,7 +239,7 @@ def test_every_point_of_a_sweep_is_what_a_run_of_its_own_gives(data: DataSet) ->
     # One memory is told once for all points, so a point must not leave anything behind for the next.
     chosen = choices(parse_grid(["ranking.min_coverage=0,0.9", "message_index=native"]), crossed=False)
     for grid in (chosen[:3], chosen):
-        for point in sweep(data, grid, {}, Via.MESSAGES):
+        for point in sweep_settings(data, grid, {}, Via.MESSAGES):
             alone = measure(data, lambda folder, _, p=point: Jiyi(folder, settings=p.settings))  # type: ignore[misc]
             assert [a.ranked for a in point.result.answers] == [a.ranked for a in alone.answers], point.label()
 
@@ -276,7 +276,7 @@ def test_a_loss_beyond_the_tolerance_fails(jiyi: Cli, file: Path, data: DataSet,
 def test_one_question_of_a_category_may_be_lost(data: DataSet) -> None:
     before = results_data([measure(data, lambda folder, _: Fixed("t1", "t3", "t4"))], {})
     after = results_data([measure(data, lambda folder, _: Fixed("t1", "t4"))], {})
-    found = compare(before, after, 0.3, "fixed")
+    found = compare_runs(before, after, 0.3, "fixed")
     assert found.ok
     assert (found.better, found.worse) == (0, 1)
 

@@ -22,9 +22,9 @@ from jiyi.evaluation.schemes.comparison import (
     ROUNDS,
     SITUATIONS,
     WAYS,
-    compare,
-    markdown,
-    schemes,
+    compare_schemes,
+    open_schemes,
+    schemes_table,
     situations,
     trials_of,
 )
@@ -177,17 +177,17 @@ def test_a_trial_is_told_in_the_first_round_and_asked_in_the_fifteenth() -> None
 
 def test_schemes_are_compared_by_what_they_hand_over() -> None:
     trials = [t for t in situations() if "2207" in t.batches[0][0].text]
-    openers = schemes({}, Letters())
+    openers = open_schemes({}, Letters())
     assert list(openers) == [
         "stuff everything", "vectors only", "JSON facts", "summary chain", "hybrid", "jiyi",
     ]  # fmt: skip
-    [tallies] = compare(trials, openers).values()
+    [tallies] = compare_schemes(trials, openers).values()
     assert tallies["stuff everything"].share == 0.0  # thirteen rounds fill the window of 4,096 tokens
     assert tallies["JSON facts"].share == 1.0
     assert tallies["jiyi"].held["word for word"] == [True]
     assert all(t.questions == 3 and t.turns == 28 for t in tallies.values())
     assert tallies["stuff everything"].data()["tokens_p95"] > 3000
-    table = markdown({"A3's test": tallies})
+    table = schemes_table({"A3's test": tallies})
     assert "| JSON facts | 100.0% | 100.0% | 100.0% | 100.0% |" in table
 
 
@@ -198,14 +198,14 @@ def test_questions_of_a_labelled_set_look_for_one_of_the_gold_turns(tmp_path: Pa
     path.write_text(lines(*told, *asked), "utf-8")
     trials = trials_of(read_sets([str(path)], None)[0])
     window = sum(estimate_tokens(f"[2026-03-01] user: {text}\n") for text in TALK[1:])
-    [found] = compare(trials, {"stuff everything": lambda _: StuffEverything(window)}).values()
+    [found] = compare_schemes(trials, {"stuff everything": lambda _: StuffEverything(window)}).values()
     assert found["stuff everything"].held["question"] == [True, True]  # t1 and t3 fit, t0 does not
-    [found] = compare(trials, {"stuff everything": lambda _: StuffEverything(1)}).values()
+    [found] = compare_schemes(trials, {"stuff everything": lambda _: StuffEverything(1)}).values()
     assert found["stuff everything"].held["question"] == [False, False]
 
 
 def test_without_an_embedder_the_schemes_that_need_one_are_left_out() -> None:
-    assert list(schemes({}, None)) == ["stuff everything", "JSON facts", "summary chain", "jiyi"]
+    assert list(open_schemes({}, None)) == ["stuff everything", "JSON facts", "summary chain", "jiyi"]
     with pytest.raises(InputError, match="no embedder 'glove': choose from use, e5"):
         open_embedder("glove")
 

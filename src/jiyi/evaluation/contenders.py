@@ -20,6 +20,9 @@ from jiyi.pipelines.recall import Item
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, read_settings
 
+BATCH = 500
+"""Messages that are observed at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -64,11 +67,10 @@ class Jiyi:
     queued are left waiting, and `reindex` builds the index of all that was said; distilling is no part of the numbers.
     """
 
-    name = "jiyi"
-
     def __init__(
         self, folder: Path, *, via: Via = Via.MESSAGES, distil: bool = False, settings: Mapping[str, Any] | None = None
     ) -> None:
+        self.name = "jiyi" if via is Via.MESSAGES else f"jiyi, {via}"
         self.via, self.distils = via, distil or via is not Via.MESSAGES
         self._clock = TalkClock()
         self._layer = open_with(folder / "memory.db", self._clock, settings or {})
@@ -79,9 +81,11 @@ class Jiyi:
     def learn(self, user: str, messages: Sequence[IncomingMessage]) -> None:
         me = self._me(user)
         for session, turns in groupby(messages, key=lambda m: m.session):
-            batch = list(turns)
-            self._clock.at = batch[-1].at
-            me.observe(batch, session=session)
+            told = list(turns)
+            for start in range(0, len(told), BATCH):
+                batch = told[start : start + BATCH]
+                self._clock.at = batch[-1].at
+                me.observe(batch, session=session)
             if self.distils:
                 self._layer.work()
 

@@ -80,7 +80,7 @@ def read_run(path: Path) -> Mapping[str, Any]:
     return run
 
 
-def compare(
+def compare_runs(
     before: Mapping[str, Any], after: Mapping[str, Any], tolerance: float, contender: str = "jiyi"
 ) -> Regression:
     """Every set that the earlier run measured.

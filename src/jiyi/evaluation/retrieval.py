@@ -92,8 +92,9 @@ class Result:
 
 @dataclass
 class Meter:
-    """Sums what telling and asking cost."""
+    """Sums what telling and asking cost. `step` is called with the turns told, and with 1 for a question."""
 
+    step: Callable[[int], None] = lambda _: None
     searches: list[float] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     turns: int = 0
@@ -104,6 +105,7 @@ class Meter:
         contender.learn(record.user, record.messages[start:end])
         self.telling += perf_counter() - begun
         self.turns += end - start
+        self.step(end - start)
 
     def settle(self, contender: Contender) -> None:
         begun = perf_counter()
@@ -120,6 +122,7 @@ class Meter:
         ranked = found.ids
         if level is Level.SESSION:
             ranked = tuple(dict.fromkeys(record.sessions[i] for i in ranked))
+        self.step(1)
         kept = tuple(dict.fromkeys(ranked))[:RANKED]
         return Answered(asked.id, asked.category, measures(kept, asked.gold), kept, asked.gold)
 
@@ -138,15 +141,15 @@ def measure(data: DataSet, open_contender: Opener, step: Callable[[int], None] =
     """Tell a fresh contender all records, then ask; a set with questions in the midst of the talk is told up to each of them.
 
     Args:
-        step: called with 1 after each question.
+        step: called with the turns that were told, and with 1 after each question; `steps` of them in all.
     """
-    meter = Meter()
+    meter = Meter(step=step)
     with (
         tempfile.TemporaryDirectory(prefix="jiyi-eval-") as folder,
         closing(open_contender(Path(folder), data)) as contender,
     ):
         tell_all(data, contender, meter)
-        return ask_all(data, contender, meter, step)
+        return ask_all(data, contender, meter)
 
 
 def tell_all(data: DataSet, contender: Contender, meter: Meter) -> None:
@@ -157,7 +160,7 @@ def tell_all(data: DataSet, contender: Contender, meter: Meter) -> None:
         meter.settle(contender)
 
 
-def ask_all(data: DataSet, contender: Contender, meter: Meter, step: Callable[[int], None]) -> Result:
+def ask_all(data: DataSet, contender: Contender, meter: Meter) -> Result:
     """Ask every question; of a set that is streamed each record is told meanwhile, up to each of its questions."""
     answers = []
     for record in data.records:
@@ -168,11 +171,19 @@ def ask_all(data: DataSet, contender: Contender, meter: Meter, step: Callable[[i
                 meter.settle(contender)
                 told = place
             answers.append(meter.ask(contender, record, asked, data.level))
-            step(1)
     return Result(
         contender.name, data.name, data.half, data.level, data.turns, data.left_out, data.told, tuple(answers),
         meter.cost(),
     )  # fmt: skip
+
+
+def steps(data: DataSet) -> int:
+    """How many turns are told and questions asked in one measurement."""
+    told = (
+        max((place for place, _ in _places(r)), default=0) if data.is_streamed else len(r.messages)
+        for r in data.records
+    )
+    return sum(told) + data.questions
 
 
 def _places(record: Record) -> list[tuple[int, Asked]]:

@@ -46,7 +46,7 @@ def floor_of(result: Result, category: str = "") -> Floor | None:
     return next((f for f in floors() if (f.dataset, f.half, f.category) == wanted), None)
 
 
-def markdown(results: Sequence[Result], *, categories: bool = True) -> str:
+def retrieval_tables(results: Sequence[Result], *, categories: bool = True) -> str:
     """The tables of a run."""
     parts = [_overall(results)]
     if categories:

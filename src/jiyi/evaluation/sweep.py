@@ -18,7 +18,7 @@ from typing import Any
 from jiyi.errors import InputError
 from jiyi.evaluation.contenders import Jiyi, Via, settings_tree
 from jiyi.evaluation.datasets.records import DataSet
-from jiyi.evaluation.retrieval import Meter, Result, ask_all, tell_all
+from jiyi.evaluation.retrieval import Meter, Result, ask_all, steps, tell_all
 
 READ_TIME = frozenset(("ranking", "confidence", "heat", "context", "tiers", "limits", "profile"))
 """Groups of settings that change nothing of what is stored."""
@@ -76,28 +76,39 @@ def choices(grid: Grid, *, crossed: bool) -> list[dict[str, str]]:
     return [{}, *combined]
 
 
-def sweep(
+def sweep_settings(
     data: DataSet, chosen: Sequence[Mapping[str, str]], base: Mapping[str, Any], via: Via, step: Callable[[int], None] = lambda _: None
 ) -> Iterator[Point]:  # fmt: skip
     """Measure every choice, on top of `base`; gives each as soon as it is measured."""
     for settings in chosen:
         settings_tree({**base, **settings})
-    varied = {name.partition(".")[0] for settings in chosen for name in settings}
-    once = varied <= READ_TIME and not data.is_streamed
+    once = is_told_once(data, chosen)
     with tempfile.TemporaryDirectory(prefix="jiyi-eval-") as folder:
         told = False
         for number, settings in enumerate(chosen):
             place = Path(folder) / ("one" if once else str(number))
             place.mkdir(exist_ok=True)
             with closing(Jiyi(place, via=via, distil=data.is_streamed, settings={**base, **settings})) as contender:
-                meter = Meter()
+                meter = Meter(step=step)
                 if not (once and told):
                     tell_all(data, contender, meter)
                     told = True
-                yield Point(settings, ask_all(data, contender, meter, step))
+                yield Point(settings, ask_all(data, contender, meter))
 
 
-def markdown(points: Sequence[Point]) -> str:
+def is_told_once(data: DataSet, chosen: Sequence[Mapping[str, str]]) -> bool:
+    """Whether one memory serves all choices."""
+    varied = {name.partition(".")[0] for settings in chosen for name in settings}
+    return varied <= READ_TIME and not data.is_streamed
+
+
+def sweep_steps(data: DataSet, chosen: Sequence[Mapping[str, str]]) -> int:
+    """How many turns are told and questions asked in all."""
+    every = len(chosen) * steps(data)
+    return every - (len(chosen) - 1) * data.turns if is_told_once(data, chosen) else every
+
+
+def sweep_table(points: Sequence[Point]) -> str:
     """A row for each choice, the first one being the defaults, with what each gains over them at R@10."""
     head = ["settings", "R@1", "R@5", "R@10", "against defaults", "R@20", "MRR", "nDCG@10", "p50 / p95 ms"]
     rows = [head, ["---", *["---:"] * (len(head) - 1)]]

@@ -97,7 +97,7 @@ Tallies: TypeAlias = dict[str, dict[str, Tally]]
 """Test to scheme to what it came to."""
 
 
-def schemes(settings: Mapping[str, Any], embedder: Embedder | None, window: int = WINDOW) -> dict[str, OpenScheme]:
+def open_schemes(settings: Mapping[str, Any], embedder: Embedder | None, window: int = WINDOW) -> dict[str, OpenScheme]:
     """The schemes by name; without an embedder those that need one are left out."""
     found: dict[str, OpenScheme] = {StuffEverything.name: lambda _: StuffEverything(window)}
     if embedder is not None:
@@ -110,7 +110,7 @@ def schemes(settings: Mapping[str, Any], embedder: Embedder | None, window: int 
     return found
 
 
-def compare(
+def compare_schemes(
     trials: Sequence[Trial], openers: Mapping[str, OpenScheme], step: Callable[[int], None] = lambda _: None
 ) -> Tallies:
     """Run every trial with every scheme, each on a memory of its own.
@@ -208,7 +208,7 @@ def _holds_one_of(gold: frozenset[str]) -> Callable[[Handed], bool]:
 # ------------------------------------------------------------------ report
 
 
-def markdown(tallies: Tallies) -> str:
+def schemes_table(tallies: Tallies) -> str:
     """A table for each test."""
     parts = []
     for test, by_scheme in tallies.items():

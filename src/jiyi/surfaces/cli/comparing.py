@@ -16,27 +16,12 @@ from jiyi.evaluation.embedders import open_embedder
 from jiyi.evaluation.labelled import OWN, SETS, Choice, read_sets
 from jiyi.evaluation.peers import OpenPeer, load_peer
 from jiyi.evaluation.plot import bars
-from jiyi.evaluation.regress import compare as compare_runs
-from jiyi.evaluation.regress import read_run
-from jiyi.evaluation.retrieval import Opener, Result, measure, results_data
-from jiyi.evaluation.retrieval_report import markdown
-from jiyi.evaluation.schemes.comparison import (
-    compare as compare_schemes,
-)
-from jiyi.evaluation.schemes.comparison import (
-    markdown as schemes_markdown,
-)
-from jiyi.evaluation.schemes.comparison import (
-    schemes as all_schemes,
-)
-from jiyi.evaluation.schemes.comparison import (
-    situations,
-    trials_of,
-)
+from jiyi.evaluation.regress import compare_runs, read_run
+from jiyi.evaluation.retrieval import Opener, Result, measure, results_data, steps
+from jiyi.evaluation.retrieval_report import retrieval_tables
+from jiyi.evaluation.schemes.comparison import compare_schemes, open_schemes, schemes_table, situations, trials_of
 from jiyi.evaluation.schemes.plain import WINDOW
-from jiyi.evaluation.sweep import A2_TABLE, choices, parse_grid
-from jiyi.evaluation.sweep import markdown as sweep_markdown
-from jiyi.evaluation.sweep import sweep as run_sweep
+from jiyi.evaluation.sweep import A2_TABLE, choices, parse_grid, sweep_settings, sweep_steps, sweep_table
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.measuring import Data, data_folder
 
@@ -106,7 +91,7 @@ def retrieval(
 
     results = run_all(call, chosen, [ours, *others(beside)])
     document = results_data(results, settings)
-    text = markdown(results)
+    text = retrieval_tables(results)
     if plot is not None:
         write_file(plot, bars(results))
     _publish(call, document, text, save, markdown_file)
@@ -131,8 +116,8 @@ def _opener(peer: OpenPeer) -> Opener:
 
 def run_all(call: Call, chosen: Sequence[DataSet], openers: Sequence[Opener]) -> list[Result]:
     results = []
-    total = sum(d.questions for d in chosen) * len(openers)
-    with call.out.progress("asking", total, "question") as step:
+    total = sum(map(steps, chosen)) * len(openers)
+    with call.out.progress("telling and asking", total, "step") as step:
         for data_set in chosen:
             results += [measure(data_set, opener, step) for opener in openers]
     return results
@@ -198,11 +183,11 @@ def schemes(
         first = SCHEMES_FIRST if limit is None else limit
         for data_set in read_chosen(others, data, half=half, limit=first):
             trials += trials_of(data_set)
-    openers = all_schemes(settings_of(setting), None if embedder == "none" else open_embedder(embedder), window)
+    openers = open_schemes(settings_of(setting), None if embedder == "none" else open_embedder(embedder), window)
     with call.out.progress("telling and asking", len(trials) * len(openers), "talk") as step:
         tallies = compare_schemes(trials, openers, step)
     document = {test: {name: tally.data() for name, tally in found.items()} for test, found in tallies.items()}
-    _publish(call, document, schemes_markdown(tallies), save, markdown_file)
+    _publish(call, document, schemes_table(tallies), save, markdown_file)
 
 
 def sweep(
@@ -227,9 +212,9 @@ def sweep(
     [data_set] = read_chosen([which], data, half=half, limit=limit)
     grid = parse_grid(vary) if vary else A2_TABLE
     chosen = choices(grid, crossed=crossed)
-    with call.out.progress("asking", len(chosen) * data_set.questions, "question") as step:
-        points = list(run_sweep(data_set, chosen, settings_of(setting), _via(via), step))
-    _publish(call, {"run": "sweep", "points": [p.data() for p in points]}, sweep_markdown(points), save, markdown_file)
+    with call.out.progress("telling and asking", sweep_steps(data_set, chosen), "step") as step:
+        points = list(sweep_settings(data_set, chosen, settings_of(setting), _via(via), step))
+    _publish(call, {"run": "sweep", "points": [p.data() for p in points]}, sweep_table(points), save, markdown_file)
 
 
 def regress(
