@@ -42,6 +42,8 @@ from jiyi.pipelines.modelling.candidates import Candidates
 from jiyi.pipelines.modelling.prompting import Prompt, Prompting, parse_prompt
 from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
+from jiyi.pipelines.passages import Passages
+from jiyi.pipelines.question import QuestionReader
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.redistil import Redistiller
@@ -58,9 +60,11 @@ from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
 from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
 from jiyi.text.cleaning import Cleaner, CleaningRules, parse_cleaning
 from jiyi.text.poisoning import PoisoningRules, Screen, parse_poisoning
+from jiyi.text.query_reading import Announcements
 from jiyi.text.redaction import Redactor
 from jiyi.text.redaction_rules import RedactionRules, parse_redaction
 from jiyi.text.segmentation import Segmenter, StopWords, parse_dictionary
+from jiyi.text.synonyms import Synonyms, parse_synonyms
 from jiyi.text.times import Times
 from jiyi.views import Carried
 
@@ -206,8 +210,11 @@ def assemble(
     indexing = Indexing(segmenter)
     constructions = load_constructions()
     facts = FactFinder(vocabulary, segmenter.fold, constructions.kin)
+    read = QuestionReader(
+        segmenter, load_synonyms(segmenter, settings.synonyms), load_announcements(), load_times(), settings.fusion
+    )  # fmt: skip
     recall = Recall(
-        indexing, facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers,
+        indexing, read, Passages(indexing, settings.fusion), facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers,
         embedding,
     )  # fmt: skip
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
@@ -443,6 +450,26 @@ def load_authorship() -> Phrases:
     """The shipped marks that somebody else wrote a turn in the user's name."""
     marks = _read_toml(_shipped("authorship.toml"), "authorship.toml")
     return Phrases(tuple(marks["zh"]), tuple(marks["en"]))
+
+
+@cache
+def load_synonyms(segmenter: Segmenter, file: str | None = None) -> Synonyms:
+    """The shipped synonyms, with those of a file of one's own.
+
+    Raises:
+        SettingsError: the file cannot be read, or has another shape.
+    """
+    groups = parse_synonyms(_read_toml(_shipped("synonyms.toml"), "synonyms.toml"), "synonyms.toml")
+    if file is not None:
+        groups += parse_synonyms(_read_toml(_own_file(file, "synonyms"), file), file)
+    return Synonyms(groups, segmenter)
+
+
+@cache
+def load_announcements() -> Announcements:
+    """The shipped words by which a question announces itself."""
+    phrases = _read_toml(_shipped("questions.toml"), "questions.toml")
+    return Announcements([*phrases["zh"], *phrases["en"]])
 
 
 @cache

@@ -100,7 +100,8 @@ class MemoryReader:
             created=Span(*(None if at is None else instant(at) for at in (created_since, created_until))),
             read=Span(*(None if at is None else instant(at) for at in (read_since, read_until))),
         )
-        now, then = self._clock(), read_as_of(valid_at, known_at)
+        # The days that a question names are those of the user's own zone.
+        now, then = self._clock().astimezone(self._zone), read_as_of(valid_at, known_at)
         with self._store.read() as unit:
             found = recall_as_of(
                 self._parts.recall, unit, self._scope, query, now, then, limit=limit, filters=filters
@@ -131,7 +132,7 @@ class MemoryReader:
         Raises:
             InputError: a budget below 60. TooLarge: the query is above the limit.
         """
-        now = self._clock()
+        now = self._clock().astimezone(self._zone)
         tongue = None if language is None else read_language(language)
         with self._store.read() as unit:
             block = self._parts.context(

@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from jiyi.domain.asking import Answer, ModelCall, Question, Spent
+from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change, LedgerEntry, Plan, Verb
@@ -73,6 +74,9 @@ class Messages(Protocol):
 
     def get(self, scope: Scope, seqs: Collection[int]) -> list[Message]:
         """The messages that exist, by seq ascending."""
+
+    def places(self, scope: Scope, seqs: Collection[int]) -> list[Place]:
+        """Where the messages of these numbers stand, by seq ascending, without their texts; none of a forgotten one."""
 
     def by_id(self, scope: Scope, message_id: str) -> Message | None: ...
 

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.forgetting import ForgettingPolicy
+from jiyi.domain.fusion import FusionPolicy
 from jiyi.domain.heat import HeatPolicy
 from jiyi.domain.merging import MergingPolicy
 from jiyi.domain.nights import NightPolicy
@@ -207,6 +208,8 @@ class Settings:
     # What makes vectors, so that texts are found by meaning: none; use, e5 or both (the extra local, offline); endpoint (see
     # embedding).
     embedder: EmbedderName = "none"
+    # A TOML file with synonyms of your own ([zh] and [en], each with lists `same` and `near`), beside the shipped ones.
+    synonyms: str | None = None
     # Whether background jobs run in a thread of this process; otherwise call work().
     worker: bool = True
     limits: Limits = field(default_factory=Limits)
@@ -215,6 +218,7 @@ class Settings:
     gateway: GatewayPolicy = field(default_factory=GatewayPolicy)
     forgetting: ForgettingPolicy = field(default_factory=ForgettingPolicy)
     ranking: RankingPolicy = field(default_factory=RankingPolicy)
+    fusion: FusionPolicy = field(default_factory=FusionPolicy)
     heat: HeatPolicy = field(default_factory=HeatPolicy)
     profile: ProfilePolicy = field(default_factory=ProfilePolicy)
     working: WorkingPolicy = field(default_factory=WorkingPolicy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-Parts = tuple[tuple[str, float], ...]
+ScoreParts = tuple[tuple[str, float], ...]
 """The named parts of a score, which is their sum."""
 
 
@@ -15,7 +15,7 @@ class Considered:
 
     id: str
     score: float
-    parts: Parts
+    parts: ScoreParts
     why: str
     shown: bool
 

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import NoReturn
 
 from jiyi.domain.bitemporal import AsOf, known, status_at, was_true
+from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change
@@ -295,6 +296,9 @@ class MessagesThen(Messages):
 
     def get(self, scope: Scope, seqs: Collection[int]) -> list[Message]:
         return self._said(self._messages.get(scope, seqs))
+
+    def places(self, scope: Scope, seqs: Collection[int]) -> list[Place]:
+        return [p for p in self._messages.places(scope, seqs) if p.at <= self._until]
 
     def by_id(self, scope: Scope, message_id: str) -> Message | None:
         message = self._messages.by_id(scope, message_id)

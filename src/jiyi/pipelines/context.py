@@ -23,7 +23,7 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import PointKind, render_points
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import InputError
-from jiyi.pipelines.matching import read_question
+from jiyi.pipelines.question import read_question
 from jiyi.pipelines.recall import WEAK, Filters, Item, Recall, Recollection
 from jiyi.pipelines.working import Working, read_working
 from jiyi.ports import Unit

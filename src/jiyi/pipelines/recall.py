@@ -1,6 +1,6 @@
 """Recall: the right few lines at the right moment (SPEC R1–R3).
 
-read the question ─▶ facts · memories · messages ─▶ fuse ─▶ rescore ─▶ fold evidence into memories ─▶ cut
+read the question ─▶ facts · memories · passages ─▶ rescore ─▶ fuse ─▶ fold evidence into memories ─▶ cut
                                                └ nothing? ─▶ relax, and say so
 """
 
@@ -11,17 +11,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
+from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat, HeatPolicy
 from jiyi.domain.memory import Category, Memory, Message, Role, Status, Tier, memory_id, message_handle
 from jiyi.domain.ranking import RankingPolicy, rescore
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
-from jiyi.domain.traces import Parts
+from jiyi.domain.traces import ScoreParts
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
-from jiyi.pipelines.matching import CANDIDATES, Match, Question, match_texts, read_question, scan_texts
+from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single, scan_texts
+from jiyi.pipelines.passages import Passages
+from jiyi.pipelines.question import Question, QuestionReader
 from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.vectors import Embedding, match_vectors
 from jiyi.ports import Kind, Unit
@@ -84,13 +87,16 @@ class Filters:
         return self.session is None or any(e.session == self.session for e in memory.evidence)
 
     def takes_message(self, message: Message) -> bool:
-        if self.memories_only:
-            return False
-        if self.session is not None and message.session != self.session:
-            return False
-        if any(message.labels.get(name) != value for name, value in self.labels):
-            return False
-        return self._in_time(message.at)
+        return all(message.labels.get(name) == value for name, value in self.labels) and self._takes_turn(
+            message.session, message.at
+        )
+
+    def takes_place(self, place: Place) -> bool:
+        """Whether a turn there can be answered with, as far as its place tells."""
+        return self._takes_turn(place.session, place.at)
+
+    def _takes_turn(self, session: str, at: datetime) -> bool:
+        return not self.memories_only and self.session in (None, session) and self._in_time(at)
 
     def takes_summary(self, summary: SessionSummary) -> bool:
         """A summary has no labels and no category of its own; of a time is what was said in it."""
@@ -127,7 +133,7 @@ class Item:
     name: str | None = None
     message_id: str | None = None
     tier: str | None = None
-    parts: Parts = ()
+    parts: ScoreParts = ()
     memory: Memory | None = field(default=None, repr=False)
     summary: SessionSummary | None = field(default=None, repr=False)
 
@@ -156,6 +162,8 @@ class Recall:
     """What recalling needs besides the store: how texts are read, and the policies."""
 
     indexing: Indexing
+    read: QuestionReader
+    passages: Passages
     facts: FactFinder
     ranking: RankingPolicy
     confidence: ConfidencePolicy
@@ -180,7 +188,7 @@ class Recall:
         check_query(query, self.max_query_chars)
         if limit < 1:
             raise InputError(f"limit = {limit}: ask for 1 item or more")
-        question = read_question(query, self.indexing.segmenter)
+        question = self.read(query, now)
         dropped: list[tuple[str, str]] = []
         facts = self._facts(unit, scope, question, now, filters, dropped)
         found, relaxed = self._matches(unit, scope, question, now, limit, filters, dropped)
@@ -230,7 +238,7 @@ class Recall:
     ) -> tuple[list[Item], str]:
         """Items of the text channels; relaxed step by step while there are none."""
         steps: tuple[tuple[str, Callable[[Kind], list[Match]]], ...] = (
-            ("", lambda kind: match_texts(unit, scope, kind, question, self.indexing, self.ranking, limit)),
+            ("", lambda kind: self._indexed(unit, scope, kind, question, limit, filters)),
             ("no indexed word matched, so the letters themselves were looked for",
              lambda kind: scan_texts(unit, scope, kind, question, self.indexing.segmenter)),
         )  # fmt: skip
@@ -244,12 +252,33 @@ class Recall:
                     item = self._item(match, heats.get(match.item.seq), question, now, filters, dropped)
                     if item is not None:
                         (weak if match.coverage < self.ranking.min_coverage else items).append(item)
+            if items and filters.kinds == {"message"}:
+                # Whoever asks for messages alone gets them all.
+                return items + weak, relaxed
             if items:
                 dropped.extend((item.id, "covers too little of the question") for item in weak)
                 return items, relaxed
             if weak:
                 return weak, relaxed or f"{WEAK}, so weak matches are shown"
         return [], ""
+
+    def _indexed(
+        self, unit: Unit, scope: Scope, kind: Kind, question: Question, limit: int, filters: Filters
+    ) -> list[Match]:
+        """Matches through the index."""
+        if kind is Kind.MESSAGE:
+            # Labels are known only from the whole message, so more of them are looked at.
+            many = self.passages.policy.hits if filters.labels else limit
+            near = self._near(unit, scope, question) if self.embedding is not None else {}
+            found = self.passages(unit, scope, question, filters.takes_place, many, near)
+        else:
+            found = match_texts(unit, scope, kind, question, limit)
+        return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
+
+    def _near(self, unit: Unit, scope: Scope, question: Question) -> dict[int, float]:
+        """How near the meaning of turns is to the question's, above the least near that is looked at."""
+        near = match_vectors(unit, scope, Kind.MESSAGE, question.text, self.embedding, self.passages.policy.hits)
+        return {n.seq: n.cosine - near[-1].cosine for n in near}
 
     def _by_meaning(
         self,
@@ -261,9 +290,12 @@ class Recall:
         dropped: list[tuple[str, str]],
         seen: Collection[str],
     ) -> list[Item]:
-        """What vectors alone find, below what words find: a cosine orders, but does not tell whether anything fits."""
+        """Memories and summaries that vectors alone find, below what words find: a cosine orders, but does not tell whether
+        anything fits."""
         items = []
         for kind in _text_kinds(filters) if self.embedding is not None else ():
+            if kind is Kind.MESSAGE:
+                continue
             near = match_vectors(unit, scope, kind, question.text, self.embedding, CANDIDATES)
             spread = near[0].cosine - near[-1].cosine if near else 0.0
             there = {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in near])}
@@ -293,9 +325,7 @@ class Recall:
         filters: Filters,
         dropped: list[tuple[str, str]],
     ) -> Item | None:
-        why = f"matches {', '.join(match.words)}" if match.words else "contains the words as written"
-        if match.cosine is not None:
-            why = f"is near in meaning ({match.cosine:.2f})"
+        why = _found_by(match)
         phrase = question.phrase_in(self.indexing.segmenter.fold(match.item.text))
         if phrase:
             why += ", as a phrase"
@@ -397,6 +427,24 @@ class Recall:
             else:
                 kept.append(item)
         return kept
+
+
+def _found_by(match: Match) -> str:
+    """How a text was found, in words; of a passage, the parts that made its score (SPEC R10)."""
+    parts = match.parts
+    if parts is None:
+        return f"matches {', '.join(match.words)}" if match.words else "contains the words as written"
+    told = [f"matches {', '.join(match.words)} ({parts.own:.2f})"] if match.words else []
+    if match.over:
+        told.append(f"shares {', '.join(match.over)} with a turn that answers half of the question")
+    if parts.beside is not None:
+        told.append(f"stands beside {message_handle(parts.beside)} ({parts.neighbours:.2f})")
+    told.append(f"in a session about it ({parts.session:.2f})")
+    if parts.spoken:
+        told.append("said by whom the question names")
+    if parts.timely:
+        told.append("said in the time that the question names")
+    return "; ".join(told)
 
 
 def _read_at(heat: Heat | None) -> datetime | None:

@@ -17,6 +17,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from jiyi.domain.fusion import Place, place_of
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change
@@ -86,6 +87,9 @@ class _Messages:
 
     def get(self, scope: Scope, seqs: Collection[int]) -> list[Message]:
         return _by_seq(self._access[scope].messages, seqs)
+
+    def places(self, scope: Scope, seqs: Collection[int]) -> list[Place]:
+        return [place_of(m) for m in self.get(scope, seqs) if not m.forgotten]
 
     def by_id(self, scope: Scope, message_id: str) -> Message | None:
         return next((m for m in self._access[scope].messages.values() if m.id == message_id), None)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from jiyi.domain.encoding import ROLES, instant_at, micros, utc_offset
+from jiyi.domain.fusion import ASKS_WITHIN, Place
 from jiyi.domain.memory import IncomingMessage, Message
 from jiyi.domain.scope import Scope
 from jiyi.errors import ConflictingMessage, InputError
@@ -91,6 +92,12 @@ class SqliteMessages(Messages):
             return []
         sql = f"SELECT {COLUMNS} FROM message WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key"
         return [_message(row) for row in self._access.rows(sql, (key_list(owner, seqs),))]
+
+    def places(self, scope: Scope, seqs: Collection[int]) -> list[Place]:
+        owner = self._access.owner(scope)
+        if owner is None or not seqs:
+            return []
+        return [_place(row) for row in self._access.rows(_PLACES, (key_list(owner, seqs),))]
 
     def by_id(self, scope: Scope, message_id: str) -> Message | None:
         owner = self._access.owner(scope)
@@ -220,6 +227,19 @@ def _numbered(message: IncomingMessage, seq: int) -> Message:
         name=message.name,
         labels=dict(message.labels),
     )
+
+
+_PLACES = f"""
+    SELECT key, session, coalesce(name, role), at, utc_offset,
+           instr(substr(text, -{ASKS_WITHIN}), '?') OR instr(substr(text, -{ASKS_WITHIN}), '？')
+    FROM message WHERE key IN (SELECT value FROM json_each(?)) AND forgotten = 0 ORDER BY key
+"""
+
+
+@damage
+def _place(row: Row) -> Place:
+    key, session, voice, at, offset, asks = row
+    return Place(seq_of(key), session, voice, instant_at(at, offset), bool(asks))
 
 
 @damage

@@ -1,0 +1,147 @@
+"""A query, read once: the question in it, what to look for, and what it names besides words (SPEC R1, R7).
+
+isolate ─▶ terms, with those of the talk around it ─▶ widen by other words ─▶ names, times, quotations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from jiyi.domain.fusion import FusionPolicy
+from jiyi.domain.ranking import inverse_frequency
+from jiyi.ports import MAX_QUERY_TERMS
+from jiyi.text.query_reading import Announcements, quoted
+from jiyi.text.segmentation import QueryTerm, Segmenter
+from jiyi.text.synonyms import Synonyms, Wider
+from jiyi.text.times import Times
+
+Stretch = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query, read once.
+
+    `content` are the terms that can select, of the question and of the talk around it; `wider` are looked for because of
+    them. `raw` is the folded text to look for when there are none (a query of stop words only, SPEC R7), empty when every
+    word is in every question anyway. `quotes` are folded, `times` the stretches that it names. `asks`: it is a sentence, whose
+    answer may stand beside its words; key words alone want what holds them.
+    """
+
+    text: str
+    folded: str
+    content: tuple[QueryTerm, ...]
+    raw: str
+    wider: tuple[Wider, ...] = ()
+    quotes: tuple[str, ...] = ()
+    times: tuple[Stretch, ...] = ()
+    asks: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(t.text for t in self.content if t.kind != "bigram")
+
+    @property
+    def search(self) -> list[tuple[str, float]]:
+        """The terms to search for, with their weights: the question's own, then the wider ones."""
+        own = [(t.text, t.weight) for t in self.content]
+        return own + [(w.term.text, w.term.weight * w.share * self.content[w.origin].weight) for w in self.wider]
+
+    def phrase_in(self, folded: str) -> bool:
+        """Whether the whole question stands in the text, or what it quotes; single characters prove nothing."""
+        return (len(self.folded) > 1 and self.folded in folded) or any(quote in folded for quote in self.quotes)
+
+    def information(self, documents: int, holding: Mapping[str, int]) -> list[float]:
+        """How much each content term tells: a thing of several names is as frequent as its names together. 0 for pairs of
+        characters that stand nowhere: they are cuts across words, not words."""
+        held = [holding.get(t.text, 0) for t in self.content]
+        for wider in self.wider:
+            held[wider.origin] += holding.get(wider.term.text, 0)
+        return [
+            0.0 if t.kind == "bigram" and not n else t.weight * inverse_frequency(documents, min(n, documents))
+            for t, n in zip(self.content, held, strict=True)
+        ]
+
+    def coverage(self, matched: int, information: Sequence[float]) -> float:
+        """The share of the question's information that a text holds, in [0, 1]; another word for it counts for a part.
+
+        Args:
+            matched: bits of the terms of `search` that the text holds.
+        """
+        total = sum(information)
+        if not total:
+            return 1.0
+        own = len(self.content)
+        held = [1.0 if matched >> i & 1 else 0.0 for i in range(own)]
+        for i, wider in enumerate(self.wider, own):
+            if matched >> i & 1:
+                held[wider.origin] = max(held[wider.origin], wider.share)
+        return min(1.0, sum(map(float.__mul__, held, information)) / total)
+
+    def matched_words(self, matched: int) -> tuple[str, ...]:
+        """The words behind the bits, for people; of another word it is said what it stands for."""
+        own = len(self.content)
+        found = [t for i, t in enumerate(self.content) if matched >> i & 1]
+        words = [t.text for t in found if t.kind != "bigram"] or [t.text for t in found]
+        for i, wider in enumerate(self.wider, own):
+            if matched >> i & 1:
+                words.append(f"{wider.term.text} (for {self.content[wider.origin].text})")
+        return tuple(words)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReader:
+    """Reads queries, with the words and the policy it was given."""
+
+    segmenter: Segmenter
+    synonyms: Synonyms
+    announcements: Announcements
+    times: Times
+    policy: FusionPolicy
+
+    def __call__(self, query: str, now: datetime) -> Question:
+        """Read a query. `now` is the instant of asking, in the zone of whoever asks."""
+        isolated, policy = self.announcements.isolate(query), self.policy
+        core = read_question(isolated.core, self.segmenter)
+        content = list(core.content)
+        if isolated.rest:
+            have = {t.text for t in content}
+            rest = read_question(isolated.rest, self.segmenter).content if policy.beside_question > 0 else ()
+            content += [replace(t, weight=t.weight * policy.beside_question) for t in rest if t.text not in have]
+        content = content[:MAX_QUERY_TERMS]
+        room = min(policy.wider_words, MAX_QUERY_TERMS - len(content))
+        asked = [t for t in core.content if t in content]
+        wider = self.synonyms.wider(asked, policy.same_word, policy.near_word, room)
+        return replace(
+            core,
+            text=query,
+            folded=_folded(query, self.segmenter),
+            content=tuple(content),
+            raw="" if content else core.raw or read_question(query, self.segmenter).raw,
+            wider=tuple(w for w in wider if all(w.term.text != t.text for t in content)),
+            quotes=tuple(self.segmenter.fold(quote) for quote in quoted(query)),
+            times=tuple(self._times(query, now)),
+        )
+
+    def _times(self, query: str, now: datetime) -> list[Stretch]:
+        """The stretches that the question names; a time to come boosts nothing, since nothing was said in it yet."""
+        found = (e.when for e in self.times.find(query, now) if e.names_day)
+        return [(when.start, when.end) for when in found if when is not None and when.start <= now]
+
+
+def read_question(query: str, segmenter: Segmenter) -> Question:
+    """The terms of a text taken as one question."""
+    terms = segmenter.query_terms(query)
+    content = [t for t in terms if not t.stop]
+    # A very long question: words say more than the pairs of characters across them.
+    content.sort(key=lambda t: t.kind == "bigram")
+    only_generic = bool(terms) and all(t.stop == "generic" for t in terms)
+    folded = _folded(query, segmenter)
+    raw = "" if content or only_generic else folded
+    return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, asks=len(content) < len(terms))
+
+
+def _folded(query: str, segmenter: Segmenter) -> str:
+    return " ".join(segmenter.fold(query).split())
