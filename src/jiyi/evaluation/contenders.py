@@ -71,7 +71,9 @@ class Jiyi:
         self, folder: Path, *, via: Via = Via.MESSAGES, distil: bool = False, settings: Mapping[str, Any] | None = None
     ) -> None:
         self.name = "jiyi" if via is Via.MESSAGES else f"jiyi, {via}"
-        self.via, self.distils = via, distil or via is not Via.MESSAGES
+        # Vectors are made by the jobs too.
+        embeds = (settings or {}).get("embedder", "none") != "none"
+        self.via, self.distils = via, distil or embeds or via is not Via.MESSAGES
         self._clock = TalkClock()
         self._layer = open_with(folder / "memory.db", self._clock, settings or {})
 
