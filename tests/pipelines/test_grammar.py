@@ -17,7 +17,10 @@ from jiyi.domain.relations import parse_vocabulary
 from jiyi.errors import SettingsError
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import Constructions, compiled, parse_constructions
+from jiyi.pipelines.distilling.narrowing import Narrowing
 from jiyi.text.segmentation import Segmenter
+from tests.pipelines.distil_sentences import CLAIMS, NOTHING, SMALL_TALK
+from tests.pipelines.reach_sentences import REACH
 
 SHIPPED = tomllib.loads((files("jiyi.vocabulary") / "constructions.toml").read_text(encoding="utf-8"))
 FOLD = Segmenter().fold
@@ -46,6 +49,23 @@ def test_every_shipped_pattern_compiles() -> None:
         sources += [m.pattern for m in grammar.markers]
     assert all(isinstance(compiled(source), re.Pattern) for source in sources)
     assert len(sources) > 300
+
+
+SAID = [*(c.text for c in CLAIMS), *NOTHING, *SMALL_TALK, *(text for _, zh, en in REACH for text in (zh, en))]
+
+
+@pytest.mark.parametrize("language", Language)
+def test_a_pattern_is_put_aside_only_where_it_does_not_match(language: Language) -> None:
+    grammar = shipped().grammars[language]
+    narrowing = Narrowing(grammar.forms, grammar.cues)
+    sources = {**grammar.patterns, **{source: source for _, source in grammar.subjects}}
+    aside = 0
+    for text in map(FOLD, SAID):
+        signs = narrowing.signs(text, 0, len(text))
+        idle = [source for name, source in sources.items() if not narrowing.may(name, signs)]
+        assert [source for source in idle if compiled(source).search(text)] == []
+        aside += len(idle)
+    assert aside > len(SAID) * len(sources) / 3  # else nothing is gained
 
 
 def test_every_shipped_relation_exists() -> None:

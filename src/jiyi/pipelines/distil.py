@@ -84,15 +84,14 @@ class Distiller:
         cleaned = cleaned or Cleaned(message.text, ((0, len(message.text)),))
         at = _local(message.at, zone)
         found = self._reader.read(self._view(cleaned.text, at))
-        return _distinct(
-            [
-                replace(
-                    self._observation(f, cleaned.text, at, self._evidence(f, message, cleaned), None, None),
-                    at=message.at,
-                )
-                for f in found
-            ]
-        )
+        if not found:
+            return []
+        own, observations = self._own(message), []
+        for f in found:
+            start, end = cleaned.original(f.start, f.end)
+            told = (Evidence(message.seq, start, end, message.at, message.session, own=own),)
+            observations.append(self._observation(f, cleaned.text, at, message.at, told, None, None))
+        return _distinct(observations)
 
     def plain(self, message: Message, *, zone: tzinfo, cleaned: Cleaned | None = None) -> list[Plain]:
         """The sentences of a message that plainly state something, whether or not the constructions read them; each stands
@@ -110,8 +109,8 @@ class Distiller:
         """A plain sentence as it stands, with its dates."""
         found = Found(plain.said, self.fold(plain.said).strip(), plain.start, plain.end, plain.language)
         at = _local(message.at, zone)
-        told = self._rests_on(message, plain.start, plain.end)
-        return replace(self._observation(found, plain.said, at, told, category, importance), at=message.at)
+        told = (Evidence(message.seq, plain.start, plain.end, message.at, message.session, own=self._own(message)),)
+        return self._observation(found, plain.said, at, message.at, told, category, importance)
 
     def declare(
         self,
@@ -135,7 +134,9 @@ class Distiller:
         told = (Evidence(0, 0, 0, at, session, own=source is Source.DECLARED),)
         view = self._view(text, at)
         found = [self._reader.read_verbatim(view)] if verbatim else self._reader.read_declared(view)
-        observations = [self._observation(replace(f, kept=True), text, at, told, category, importance) for f in found]
+        observations = [
+            self._observation(replace(f, kept=True), text, at, at, told, category, importance) for f in found
+        ]
         if len(observations) == 1:
             # One statement: the memory says it in the user's own words.
             words = text.strip() or text
@@ -163,12 +164,6 @@ class Distiller:
     def _view(self, text: str, at: datetime) -> View:
         return view_of(text, at, self.times, self._character)
 
-    def _evidence(self, found: Found, message: Message, cleaned: Cleaned) -> tuple[Evidence, ...]:
-        return self._rests_on(message, *cleaned.original(found.start, found.end))
-
-    def _rests_on(self, message: Message, start: int, end: int) -> tuple[Evidence, ...]:
-        return (Evidence(message.seq, start, end, message.at, message.session, own=self._own(message)),)
-
     def _own(self, message: Message) -> bool:
         """Whether these are the user's own words, and not a clerk's or an agent's in their name (SPEC B4)."""
         if message.labels.get(AUTHOR, Role.USER) != Role.USER:
@@ -181,10 +176,12 @@ class Distiller:
         found: Found,
         text: str,
         at: datetime,
+        said_at: datetime,
         evidence: tuple[Evidence, ...],
         category: Category | None,
         importance: int | None,
     ) -> Observation:
+        """`at`: the instant where the user was, against which times are read; `said_at`: the same as it is kept."""
         source, start = self._belief(found)
         importance = importance or self._importance(found)
         said = self._normalising.dated(found, at)
@@ -193,7 +190,7 @@ class Distiller:
             value = found.value if said == found.object else self.fold(said).strip()
             return Observation(
                 text=said, category=category or found.category, importance=importance, source=source,
-                start=start, at=at, value=value, evidence=evidence, kept=found.kept, language=found.language,
+                start=start, at=said_at, value=value, evidence=evidence, kept=found.kept, language=found.language,
             )  # fmt: skip
         relation, subject = found.relation, found.subject
         time = self._normalising.phrase(found, text)
@@ -203,7 +200,7 @@ class Distiller:
             importance=importance,
             source=source,
             start=start,
-            at=at,
+            at=said_at,
             value=self._value(found, found.object, found.value, at),
             triple=Triple(subject, relation.name, self._object(found), found.negated),
             mode=found.mode,

@@ -61,8 +61,8 @@ class Talk:
 
     `subject` carries over inside a sentence, `parties` are the other people and companies named, `last` is what a
     correction without a name speaks of, `first` holds while the first clause stands alone, `alone` when the message is one
-    sentence. `occurrences` are those of the sentence and `forms` those that may fit in it, `stated` the relations that the
-    sentence has stated so far; `span` is the stretch in which 记错了 makes it a correction.
+    sentence. `signs` are what shows in the sentence, `occurrences` those in it and `forms` those that may fit there, `stated` the
+    relations that it has stated so far; `span` is the stretch in which 记错了 makes it a correction.
     """
 
     declared: bool = False
@@ -73,6 +73,7 @@ class Talk:
     speaker: Who | None = None
     first: bool = True
     alone: bool = False
+    signs: int = 0
     occurrences: Sequence[Occurrence] = ()
     forms: Sequence[Form] = ()
     stated: set[str] = field(default_factory=set)
@@ -94,20 +95,22 @@ class Fitter:
     objects: Objects
     narrowing: Narrowing
 
-    def candidates(self, view: View, signs: int, occurrences: Sequence[Occurrence]) -> list[Form]:
+    def candidates(self, view: View, talk: Talk) -> list[Form]:
         """The forms that may fit somewhere in a sentence, by what shows in it."""
-        kinds = {o.trigger.kind for o in occurrences}
-        return self.narrowing.forms(signs, kinds, timed=bool(view.times or view.ahead))
+        kinds = {o.trigger.kind for o in talk.occurrences}
+        return self.narrowing.forms(talk.signs, kinds, timed=bool(view.times or view.ahead))
 
     def fit(self, view: View, clause: Clause, talk: Talk, *, across: bool = False) -> list[Found]:
         """The statements of the first form that explains the whole clause."""
         if across and not any(form.across for form in talk.forms):
             return []
-        occurrences = [o for o in talk.occurrences if o.start >= clause.start and o.end <= clause.end]
-        kinds = {o.trigger.kind for o in occurrences} | {""}
+        occurrences: dict[str, list[Occurrence]] = {}
+        for o in talk.occurrences:
+            if o.start >= clause.start and o.end <= clause.end:
+                occurrences.setdefault(o.trigger.kind, []).append(o)
         openings: list[_Candidate] | None = None
         for form in talk.forms:
-            if form.across is not across or form.trigger not in kinds:
+            if form.across is not across or (form.trigger and form.trigger not in occurrences):
                 continue
             if form.follows and not form.follows & talk.stated:
                 continue
@@ -115,7 +118,8 @@ class Fitter:
                 openings = self.openings(view, clause, talk)
             if form.subject == "must" and not openings:
                 continue
-            for opening, occurrence, matches in self._matches(form, view, clause, occurrences, openings or []):
+            named = occurrences.get(form.trigger, ())
+            for opening, occurrence, matches in self._matches(form, view, clause, named, openings or ()):
                 if found := self._build(form, view, clause, talk, opening, occurrence, matches):
                     return found
         return []
@@ -124,17 +128,16 @@ class Fitter:
         """Where the subject that opens a clause may end, and who it is; longest first."""
         found = view.openings.get((clause.start, clause.end))
         if found is None:
-            found = view.openings[clause.start, clause.end] = self._opened(view, clause)
+            found = view.openings[clause.start, clause.end] = self._opened(view, clause, talk.signs)
         return [(end, self._identified(kind, view.shadow[clause.start : end], talk)) for end, kind in found]
 
-    def _opened(self, view: View, clause: Clause) -> list[tuple[int, str]]:
-        if not compiled(self.grammar.anybody).match(view.shadow, clause.start, clause.end):
-            return []
+    def _opened(self, view: View, clause: Clause, signs: int) -> list[tuple[int, str]]:
         ends: dict[int, str] = {}
         for kind, source in self.grammar.subjects:
-            match = compiled(source).match(view.shadow, clause.start, clause.end)
-            if match and match.end() not in ends:
-                ends[match.end()] = kind
+            if self.narrowing.may(source, signs):
+                match = compiled(source).match(view.shadow, clause.start, clause.end)
+                if match and match.end() not in ends:
+                    ends[match.end()] = kind
         return sorted(ends.items(), key=lambda item: -item[0])
 
     def correcting(self, view: View, talk: Talk) -> bool:
@@ -180,24 +183,24 @@ class Fitter:
     def _matches(
         self, form: Form, view: View, clause: Clause, occurrences: Sequence[Occurrence], openings: Sequence[_Candidate]
     ) -> Iterator[tuple[_Candidate | None, Occurrence | None, list[re.Match[str]]]]:
-        """Every way in which the clause can be read as this form."""
-        before, bare, after = compiled(form.before), compiled(form.bare), compiled(form.after)
+        """Every way in which the clause can be read as this form. `occurrences` are those of its kind of trigger."""
         shadow = view.timed if form.timed else view.shadow
-        starts: list[tuple[_Candidate | None, re.Pattern[str], int]] = []
+        starts: list[tuple[_Candidate | None, str, int]] = []
         if form.subject:
-            starts += [(o, before, o[0]) for o in openings]
+            starts += [(o, form.before, o[0]) for o in openings]
         if form.subject != "must":
-            starts.append((None, bare, clause.start))
-        for opening, pattern, start in starts:
+            starts.append((None, form.bare, clause.start))
+        for opening, source, start in starts:
+            pattern = compiled(source)
             if not form.trigger:
                 if match := pattern.fullmatch(shadow, start, clause.end):
                     yield opening, None, [match]
                 continue
             for occurrence in occurrences:
-                if occurrence.trigger.kind != form.trigger or occurrence.start < start:
+                if occurrence.start < start:
                     continue
                 ahead = pattern.fullmatch(shadow, start, occurrence.start)
-                if ahead and (behind := after.fullmatch(shadow, occurrence.end, clause.end)):
+                if ahead and (behind := compiled(form.after).fullmatch(shadow, occurrence.end, clause.end)):
                     yield opening, occurrence, [ahead, behind]
 
     def _build(
@@ -211,6 +214,8 @@ class Fitter:
         matches: Sequence[re.Match[str]],
     ) -> list[Found]:
         """The statements of a form that fits, or nothing when its subject or its object will not do."""
+        if opening and opening[1] is None:
+            return []
         slots = _slots(matches)
         who = opening[1] if opening else self._subject(form, occurrence, view, clause, talk, slots)
         if who is None or not self._agrees(who, occurrence, talk):
@@ -249,10 +254,11 @@ class Fitter:
             relations: Sequence[Relation] = [relation] if relation is not None else []
         else:
             relations = occurrence.trigger.relations
+        if form.only:
+            relations = [r for r in relations if r.name in form.only]
         side = COMPANY if who.kind in ("company", "we", "implied") else USER
-        for relation in sorted(relations, key=lambda r: r.subject != side):
-            if not form.only or relation.name in form.only:
-                yield relation, ""
+        for relation in sorted(relations, key=lambda r: r.subject != side) if len(relations) > 1 else relations:
+            yield relation, ""
 
     # ------------------------------------------------------------------ subjects
 
@@ -271,7 +277,11 @@ class Fitter:
         if "topic" in slots:
             span = Clause(*slots["topic"])
             known = "topic" not in form.types or self.objects.is_a(view, span, form.types["topic"])
-            return Who("topic", view.text[span.start : span.end]) if known and self.objects.names(view, span) else None
+            return (
+                Who("topic", view.text[span.start : span.end])
+                if known and self.objects.names(view, span, talk.signs)
+                else None
+            )
         for slot in ("subject", "owner"):
             if slot in slots:
                 written = view.shadow[slice(*slots[slot])]
@@ -337,23 +347,22 @@ class Fitter:
         subject: str,
         slots: Mapping[str, tuple[int, int]],
     ) -> list[Found]:
-        spans = self.objects.find(view, *slots["object"], relation, form.types.get("object", ""))
-        old = self._old(form, view, slots)
-        if not spans or old is None:
+        spans = self.objects.find(view, *slots["object"], relation, form.types.get("object", ""), talk.signs)
+        old = self._old(form, view, slots, talk.signs) if spans else None
+        if old is None:
             return []
         if form.route and (routed := self._routed(view, spans, relation)) is not relation:
             relation, subject = routed, self.filed(routed, who, talk) or subject
         supplied = who.kind in ("implied", "pronoun") or (who.kind in ("user", "we") and subject == COMPANY)
-        base = Found(
-            "", "", clause.start, clause.end, self.language, relation=relation, subject=subject,
-            mode=Mode.STATEMENT if talk.hearsay else form.mode, negated=form.mode is Mode.DENIAL,
-            implied=supplied, hearsay=talk.hearsay, time=_time(form, view, slots), expires=form.tense == "future",
-        )  # fmt: skip
+        time = _time(form, view, slots)
         found = []
         for span in spans:
             said = self.objects.said(view, span)
-            value = self.objects.value(said, relation)
-            found.append(replace(base, object=said, value=value, object_start=span.start))
+            found.append(Found(
+                said, self.objects.value(said, relation), clause.start, clause.end, self.language, relation=relation,
+                subject=subject, mode=Mode.STATEMENT if talk.hearsay else form.mode, negated=form.mode is Mode.DENIAL,
+                implied=supplied, hearsay=talk.hearsay, object_start=span.start, time=time, expires=form.tense == "future",
+            ))  # fmt: skip
         if old:
             found[0] = replace(found[0], replaces=self.objects.value(old, relation), replaces_text=old)
         second = self._second(form, view, found[0], who, talk, slots)
@@ -378,7 +387,7 @@ class Fitter:
         relation = self.vocabulary.get(form.second)
         if relation is None or "second" not in slots:
             return []
-        spans = self.objects.find(view, *slots["second"], relation, form.types.get("second", ""))
+        spans = self.objects.find(view, *slots["second"], relation, form.types.get("second", ""), talk.signs)
         if not spans:
             return None
         relation = self._routed(view, spans, relation)
@@ -421,11 +430,11 @@ class Fitter:
         value = self.objects.value(party, relation)
         return [replace(found, relation=relation, subject=found.object, object=party, value=value)]
 
-    def _old(self, form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> str | None:
+    def _old(self, form: Form, view: View, slots: Mapping[str, tuple[int, int]], signs: int) -> str | None:
         """The value that is left behind as written, "" when none is named, None when it will not do."""
         if "old" not in slots:
             return ""
-        span = self.objects.trim(view, *slots["old"])
+        span = self.objects.trim(view, *slots["old"], signs)
         kind = form.types.get("old")
         if span.start >= span.end or (kind and not self.objects.is_a(view, span, kind)):
             return None
@@ -465,7 +474,8 @@ def _slots(matches: Sequence[re.Match[str]]) -> dict[str, tuple[int, int]]:
     """Slot → span; subject1, subject2 … are one slot, the first that was filled."""
     slots: dict[str, tuple[int, int]] = {}
     for match in matches:
-        for name in match.re.groupindex:
-            if match.end(name) > match.start(name) >= 0:
-                slots.setdefault(name.rstrip("0123456789"), match.span(name))
+        for name, number in match.re.groupindex.items():
+            start, end = match.regs[number]
+            if end > start >= 0:
+                slots.setdefault(name.rstrip("0123456789"), (start, end))
     return slots

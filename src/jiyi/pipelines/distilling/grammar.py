@@ -116,13 +116,13 @@ class Grammar:
 
     `kin_of` is the subject that a word for a relative is filed under, `one_of` the one for each of several of them, and
     `presupposed` the relation and the object of one who is taken for granted.
-    `cues` are texts one of which stands wherever the pattern of that name matches; none when it may match anywhere.
+    `cues` are texts one of which stands wherever the pattern of that name, or of that source for a subject, matches; none when
+    it may match anywhere.
     """
 
     forms: tuple[Form, ...]
     markers: tuple[Marker, ...]
     subjects: tuple[tuple[str, str], ...]
-    anybody: str
     kin: str
     kin_of: Mapping[str, str]
     one_of: Mapping[str, str]
@@ -327,23 +327,25 @@ class _Builder:
             elif name in ("tail", "particle"):
                 source = rf"(?:\s*{source})+\s*$"
             patterns[name] = _numbered(source)
-        subjects = tuple(
-            (name, self.translate(written, f"{self.language}.subjects.{name}"))
+        subjects = [
+            (name, written, self.translate(written, f"{self.language}.subjects.{name}"))
             for name in SUBJECT_CLASSES
             for written in _joined(table["subjects"][name], name)
-        )
+        ]
         return Grammar(
             forms=forms,
             markers=markers,
-            subjects=subjects,
-            anybody="|".join(f"(?:{source})" for _, source in subjects),
+            subjects=tuple((name, source) for name, _, source in subjects),
             kin=self.source(("{kin_word}",), "kin_word"),
             kin_of=self.kin_of,
             one_of=self.one_of,
             presupposed=self.presupposed,
             joint=self._joint(patterns["split"], patterns["no_split"], patterns["starters"]),
             patterns=patterns,
-            cues={name: self._one_of(table[name], 0) for name in LISTS},
+            cues={
+                **{name: self._one_of(table[name], 0) for name in LISTS},
+                **{source: self._one_of([written], 0) for _, written, source in subjects},
+            },
             rewrite=tuple((self.source([k], "rewrite"), str(v)) for k, v in table["rewrite"].items()),
         )
 

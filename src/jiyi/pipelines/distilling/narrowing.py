@@ -43,8 +43,8 @@ class Narrowing:
         """What shows in `lower[start:end]`."""
         signs, heads = self._always, self._heads
         for place in self._starts.finditer(lower, start, end):
-            at = place.start()
-            found = heads.get(lower[at : at + 2]) or heads.get(lower[at])
+            at, head = place.start(), place.group()
+            found = heads.get(head) if place.lastindex else heads.get(lower[at : at + 2]) or heads.get(head)
             if found is not None:
                 sure, longer = found
                 signs |= sure
@@ -74,28 +74,30 @@ class Narrowing:
 
 
 _Heads = dict[str, tuple[int, tuple[tuple[str, int], ...]]]
+_WORD = re.compile(r"[a-z]+")
 
 
 def _by_head(shown: Mapping[str, int]) -> _Heads:
-    """By first two characters, or one: the bits that these alone show, and the longer texts that begin so, with theirs."""
+    """What a text begins with: the bits that this alone shows, and the longer texts with theirs. A head is a whole word of
+    Latin letters, else one character or two."""
     texts: dict[str, list[str]] = {}
     for text in shown:
-        texts.setdefault(text[:2], []).append(text)
+        word = _WORD.match(text)
+        texts.setdefault(word.group() if word else text[:2], []).append(text)
     return {
         head: (
-            shown.get(head[0], 0) | shown.get(head, 0),
-            tuple((text, shown[text]) for text in begun if len(text) > 2),
+            shown.get(head, 0) | (0 if _WORD.match(head) else shown.get(head[0], 0)),
+            tuple((text, shown[text]) for text in begun if text != head),
         )
         for head, begun in texts.items()
     }
 
 
 def _starts(characters: Iterable[str]) -> re.Pattern[str]:
-    """Where a text with one of these first characters may begin: a letter only where a word does."""
-    letters = "".join(sorted(c for c in characters if "a" <= c <= "z"))
-    others = "".join(sorted(c for c in characters if not "a" <= c <= "z"))
-    classes = ((r"(?<![a-z])", letters), ("", others))
-    return re.compile("|".join(f"{edge}[{re.escape(chosen)}]" for edge, chosen in classes if chosen) or r"(?!)")
+    """Where a text with one of these first characters may begin; the group is a word."""
+    letters, others = ("".join(sorted(c for c in characters if bool(_WORD.match(c)) is word)) for word in (True, False))
+    sides = ([rf"(?<![a-z])([{letters}][a-z]*)"] if letters else []) + ([f"[{re.escape(others)}]"] if others else [])
+    return re.compile("|".join(sides) or r"(?!)")
 
 
 def _kinds(forms: Iterable[Form]) -> set[str]:

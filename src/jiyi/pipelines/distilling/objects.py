@@ -10,6 +10,7 @@ from jiyi.domain.memory import Language
 from jiyi.domain.relations import Relation
 from jiyi.pipelines.distilling.clauses import MASK, Clause, View, between_adjectives, trimmed
 from jiyi.pipelines.distilling.grammar import Constructions, Grammar, compiled
+from jiyi.pipelines.distilling.narrowing import Narrowing
 
 # Longer objects are not values but stories.
 LONGEST = {Language.ZH: 60, Language.EN: 150}
@@ -34,37 +35,40 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Reads the objects of one language."""
+    """Reads the objects of one language. `signs` are those of the sentence in which an object stands (see `Narrowing`)."""
 
     language: Language
     grammar: Grammar
     constructions: Constructions
     fold: Callable[[str], str]
+    narrowing: Narrowing
 
-    def find(self, view: View, start: int, end: int, relation: Relation, kind: str) -> list[Clause]:
+    def find(self, view: View, start: int, end: int, relation: Relation, kind: str, signs: int) -> list[Clause]:
         """The objects in a stretch, one for each item of a list; none when one of them will not do.
 
         Args:
             kind: the type that the form asks for, else the relation's own is asked for.
         """
-        whole = self.trim(view, start, end)
-        spans = [whole] if relation.single else self._items(view, whole)
+        whole = self.trim(view, start, end, signs)
+        spans = [whole] if relation.single else self._items(view, whole, signs)
         asked = kind or relation.object_type
-        return spans if all(self._will_do(view, s, asked) for s in spans) else []
+        return spans if all(self._will_do(view, s, asked, signs) for s in spans) else []
 
-    def trim(self, view: View, start: int, end: int) -> Clause:
+    def trim(self, view: View, start: int, end: int, signs: int) -> Clause:
         """An object without what hangs on it: 因为…, particles, quotes."""
-        if (start, end) not in view.trims:
-            view.trims[start, end] = self._trim(view, start, end)
-        return view.trims[start, end]
+        found = view.trims.get((start, end))
+        if found is None:
+            found = view.trims[start, end] = self._trim(view, start, end, signs)
+        return found
 
-    def _trim(self, view: View, start: int, end: int) -> Clause:
-        if cut := self._pattern("cut").search(view.shadow, start + 1, end):
+    def _trim(self, view: View, start: int, end: int, signs: int) -> Clause:
+        may = self.narrowing.may
+        if may("cut", signs) and (cut := self._pattern("cut").search(view.shadow, start + 1, end)):
             end = cut.start()
         span = trimmed(view.shadow, start, end)
-        if glue := self._pattern("glue").match(view.shadow, span.start, span.end):
+        if may("glue", signs) and (glue := self._pattern("glue").match(view.shadow, span.start, span.end)):
             span = trimmed(view.shadow, glue.end(), span.end)
-        if tail := self._pattern("tail").search(view.shadow, span.start, span.end):
+        if may("tail", signs) and (tail := self._pattern("tail").search(view.shadow, span.start, span.end)):
             span = trimmed(view.shadow, span.start, tail.start())
         start, end = span.start, span.end
         if end - start > 2 and _QUOTES.get(view.text[start]) == view.text[end - 1]:
@@ -93,9 +97,11 @@ class Objects:
             value = value[: tail.start()]
         return value.strip(" .,。，!！") or folded
 
-    def names(self, view: View, span: Clause) -> bool:
+    def names(self, view: View, span: Clause, signs: int) -> bool:
         """Whether a span could be a name, rather than a pronoun or a pointing word."""
-        return not self._pattern("reject").match(view.shadow, span.start, span.end)
+        return not (
+            self.narrowing.may("reject", signs) and self._pattern("reject").match(view.shadow, span.start, span.end)
+        )
 
     def is_a(self, view: View, span: Clause, kind: str) -> bool:
         """Whether a span is of a type. Quoted values are looked at without their quotes."""
@@ -108,27 +114,29 @@ class Objects:
         pattern = self.constructions.types.get(kind)
         return pattern is None or compiled(pattern).fullmatch(words) is not None
 
-    def _will_do(self, view: View, span: Clause, kind: str) -> bool:
+    def _will_do(self, view: View, span: Clause, kind: str, signs: int) -> bool:
         start, end = span.start, span.end
         if not 0 < end - start <= LONGEST[self.language]:
             return False
-        if self._pattern("never").search(view.shadow, start, end):
+        if self.narrowing.may("never", signs) and self._pattern("never").search(view.shadow, start, end):
             return False
-        if kind not in self.constructions.plain and self._pattern("reject").match(view.shadow, start, end):
+        if kind not in self.constructions.plain and not self.names(view, span, signs):
             return False
         # A number without its unit says nothing; where a type asks for a number, the type checks it.
         if kind not in self.constructions.types and not _LETTER.search(view.text, start, end):
             return False
         return self.is_a(view, span, kind)
 
-    def _items(self, view: View, span: Clause) -> list[Clause]:
+    def _items(self, view: View, span: Clause, signs: int) -> list[Clause]:
         """The items of a plain list (茶、咖啡和可乐), or the whole: 海滩、山脉附近 is one thing."""
         words = view.shadow[span.start : span.end]
-        marks = _THOUSANDS.sub("", words)
+        marks = _THOUSANDS.sub("", words) if "," in words else words
         sign = next((s for s in _ITEMS if s in marks), "")
         if not sign and (pair := _PAIR.fullmatch(words)):
             return [Clause(span.start + pair.start(i), span.start + pair.end(i)) for i in (1, 2)]
-        if not sign or self._pattern("no_list").search(view.shadow, span.start, span.end):
+        if not sign:
+            return [span]
+        if self.narrowing.may("no_list", signs) and self._pattern("no_list").search(view.shadow, span.start, span.end):
             return [span]
         items, at = [], span.start
         for match in _ITEMS[sign].finditer(view.shadow, span.start, span.end):

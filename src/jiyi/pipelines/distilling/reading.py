@@ -55,10 +55,11 @@ class Reader:
                 constructions,
                 vocabulary,
                 Triggers(vocabulary, language, constructions.only_find),
-                Objects(language, grammar, constructions, fold),
-                Narrowing(grammar.forms, grammar.cues),
+                Objects(language, grammar, constructions, fold, narrowing),
+                narrowing,
             )
             for language, grammar in constructions.grammars.items()
+            for narrowing in [Narrowing(grammar.forms, grammar.cues)]
         }
 
     def read(self, view: View) -> list[Found]:
@@ -117,8 +118,8 @@ class Reader:
         # 代码仓库在 git@example.com:… is Chinese, however long the address.
         language = Language.ZH if first and "\u4e00" <= first.group() <= "\u9fff" else language_of(words)
         fitter = self._fitters[language]
-        signs = fitter.narrowing.signs(view.lower, sentence.start, sentence.end)
-        return _Scan(view, language, fitter.grammar, fitter, signs, talk, self._fold, self._introduces)
+        talk.signs = fitter.narrowing.signs(view.lower, sentence.start, sentence.end)
+        return _Scan(view, language, fitter.grammar, fitter, talk, self._fold, self._introduces)
 
     def _talk_only(self, view: View, found: list[Found]) -> list[Found]:
         """Without what is not the user's own talk: role play, and text that was handed over to be worked on."""
@@ -138,13 +139,12 @@ class Reader:
 
 @dataclass(slots=True)
 class _Scan:
-    """One sentence under the eye of the reader. `signs`: what shows in it, by which most patterns are not tried at all."""
+    """One sentence under the eye of the reader."""
 
     view: View
     language: Language
     grammar: Grammar
     fitter: Fitter
-    signs: int
     talk: Talk
     fold: Callable[[str], str]
     introduces: frozenset[str]
@@ -290,7 +290,7 @@ class _Scan:
             return []
         talk.first = talk.first and len(parts) == 1
         talk.occurrences = self.fitter.triggers.find(self.view.lower, parts[0].start, parts[-1].end)
-        talk.forms = self.fitter.candidates(self.view, self.signs, talk.occurrences)
+        talk.forms = self.fitter.candidates(self.view, talk)
         talk.span = (talk.span[0], parts[-1].end)
         found: list[Found] = []
         skip = 0
@@ -373,7 +373,7 @@ class _Scan:
             openings = self.fitter.openings(self.view, clause, talk)
             talk.subject = next((who for _, who in openings if who is not None), carried)
         elif not read:
-            talk.subject = self._of_the_user(clause)
+            talk.subject = self._of_the_user(clause) if talk.forms else None
             for o in talk.occurrences:
                 relation = o.trigger.relations[0]
                 if o.start >= clause.start and o.end <= clause.end and o.trigger.kind == "name" and relation.single:
@@ -388,8 +388,11 @@ class _Scan:
 
     def _read(self, clause: Clause, following: Clause | None) -> tuple[list[Found], int]:
         """The statements of a clause, and how many of the next clauses it used up."""
+        if not self.talk.forms:
+            return [], 0
         # 我姐在深圳上班呢 ends at 上班; a question would have kept its 吗.
-        if particle := compiled(self.grammar.patterns["particle"]).search(self.view.shadow, clause.start, clause.end):
+        pattern = compiled(self.grammar.patterns["particle"])
+        if self.may("particle") and (particle := pattern.search(self.view.shadow, clause.start, clause.end)):
             clause = Clause(clause.start, particle.start())
         if clause.start >= clause.end:
             return [], 0
@@ -430,7 +433,7 @@ class _Scan:
 
     def may(self, name: str) -> bool:
         """Whether the pattern of a name may match in the sentence: cheap, and never False where it does."""
-        return self.fitter.narrowing.may(name, self.signs)
+        return self.fitter.narrowing.may(name, self.talk.signs)
 
     def search(self, name: str, start: int, end: int) -> bool:
         if not self.may(name):

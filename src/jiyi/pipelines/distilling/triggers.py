@@ -11,8 +11,6 @@ from jiyi.domain.memory import Language
 from jiyi.domain.relations import Relation, Vocabulary
 
 _EDGE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
-# Where a wording may begin: any character that is not inside an ASCII word.
-_STARTS = re.compile(r"(?<![a-z0-9])[a-z0-9]|[^\x00-\x7f]")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "don't": "doesn't"}
 
 
@@ -40,7 +38,7 @@ class Occurrence:
 class Triggers:
     """All wordings of the vocabulary in one language."""
 
-    __slots__ = ("_by_head",)
+    __slots__ = ("_by_head", "_starts")
 
     def __init__(self, vocabulary: Vocabulary, language: Language, only_find: frozenset[str]) -> None:
         relations: dict[tuple[str, str, bool], list[Relation]] = {}
@@ -49,24 +47,26 @@ class Triggers:
                 same = relations.setdefault((kind, text, third), [])
                 if relation not in same:
                     same.append(relation)
-        self._by_head: dict[str, list[Trigger]] = {}
+        begun: dict[str, list[Trigger]] = {}
         for (kind, text, third), same in sorted(relations.items(), key=lambda item: (-len(item[0][1]), item[0])):
-            self._by_head.setdefault(_head(text), []).append(Trigger(text, kind, tuple(same), third))
+            begun.setdefault(_head(text), []).append(Trigger(text, kind, tuple(same), third))
+        # Under each head what shorter heads hold as well, so that one look-up finds all that may stand at a place.
+        heads = {head: dict.fromkeys(head[:n] for n in (4, 3, 2, 1)) for head in begun}
+        self._by_head = {head: [t for h in shorter for t in begun.get(h, ())] for head, shorter in heads.items()}
+        self._starts = _starts({head[0] for head in begun})
 
     def find(self, lower: str, start: int, end: int) -> list[Occurrence]:
         """The longest wording of each kind at every place of `lower[start:end]`; longer ones first, then from the left."""
         found = []
         heads = self._by_head
-        for place in _STARTS.finditer(lower, start, end):
+        for place in self._starts.finditer(lower, start, end):
             at = place.start()
             head = lower[at : at + 4]
+            begun = heads.get(head) or heads.get(head[:3]) or heads.get(head[:2]) or heads.get(head[:1])
+            if begun is None:
+                continue
             kinds: set[str] = set()
-            for trigger in (
-                *heads.get(head, ()),
-                *heads.get(head[:3], ()),
-                *heads.get(head[:2], ()),
-                *heads.get(head[:1], ()),
-            ):
+            for trigger in begun:
                 stop = at + len(trigger.text)
                 if trigger.kind in kinds or stop > end or not lower.startswith(trigger.text, at):
                     continue
@@ -80,6 +80,15 @@ class Triggers:
 def _head(text: str) -> str:
     """What a wording is looked up by; few share it."""
     return text[:4] if text.isascii() else text[:2]
+
+
+def _starts(characters: Iterable[str]) -> re.Pattern[str]:
+    """Where a wording with one of these first characters may begin: not inside an ASCII word."""
+    ascii_, others = ("".join(sorted(c for c in characters if c.isascii() is plain)) for plain in (True, False))
+    sides = ([rf"(?<![a-z0-9])[{re.escape(ascii_)}]"] if ascii_ else []) + (
+        [f"[{re.escape(others)}]"] if others else []
+    )
+    return re.compile("|".join(sides) or r"(?!)")
 
 
 def _wordings(relation: Relation, language: Language, only_find: frozenset[str]) -> Iterator[tuple[str, str, bool]]:
