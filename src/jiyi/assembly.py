@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from jiyi.domain.memory import Language
 from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
+from jiyi.domain.refining import Refining, parse_refining
 from jiyi.domain.relations import Phrases, Vocabulary, parse_vocabulary
 from jiyi.domain.vectors import Scan
 from jiyi.embedders import choose_scan, follow_embedder, open_embedding
@@ -225,7 +226,7 @@ def assemble(
     distiller = Distiller(
         vocabulary, constructions, load_times(), segmenter.fold, settings.confidence, load_authorship()
     )
-    judging = Judging(vocabulary, settings.confidence, settings.arbitration, settings.tiers)
+    judging = Judging(vocabulary, settings.confidence, settings.arbitration, settings.tiers, load_refining(segmenter))
     answers = parse_answers(_read_toml(_shipped("answers.toml"), "answers.toml"), segmenter.fold)
     guard = _guard(segmenter, settings.guard)
     retaining = Retaining(
@@ -431,6 +432,11 @@ def distiller_identity() -> str:
 def load_vocabulary() -> Vocabulary:
     """The shipped relations."""
     return parse_vocabulary(_read_toml(_shipped("relations.toml"), "relations.toml"))
+
+
+def load_refining(segmenter: Segmenter) -> Refining:
+    """What makes a value a more precise form of another."""
+    return parse_refining(_read_toml(_shipped("refining.toml"), "refining.toml"), segmenter.word_starts)
 
 
 @cache

@@ -7,20 +7,28 @@ from itertools import count
 
 from hypothesis import strategies as st
 
+from jiyi.assembly import load_refining, load_segmenter
 from jiyi.domain.belief import Judgement, Observation, weigh
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Category, Evidence, Memory, Mode, Source, Status, Triple
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
-from jiyi.domain.relations import COMPANY, Phrases, Relation, Vocabulary
+from jiyi.domain.relations import COMPANY, Detail, Phrases, Relation, Vocabulary
 from jiyi.domain.revision import revise
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LEARNT = datetime(2026, 6, 1, tzinfo=UTC)
 
-DATABASE = Relation("DATABASE", Category.PROJECT, True, COMPANY, Phrases(("数据库",), ("database",)))
-USES = Relation("USES", Category.PROJECT, False, COMPANY, Phrases((), ("uses",)), antonym="AVOIDS")
-AVOIDS = Relation("AVOIDS", Category.PROJECT, False, COMPANY, Phrases((), ("avoids",)), antonym="USES")
+DATABASE = Relation(
+    "DATABASE", Category.PROJECT, True, COMPANY, Phrases(("数据库",), ("database",)), refines=Detail.RELEASE
+)
+USES = Relation(
+    "USES", Category.PROJECT, False, COMPANY, Phrases((), ("uses",)), antonym="AVOIDS", refines=Detail.RELEASE
+)
+AVOIDS = Relation(
+    "AVOIDS", Category.PROJECT, False, COMPANY, Phrases((), ("avoids",)), antonym="USES", refines=Detail.RELEASE
+)
 VOCABULARY = Vocabulary([DATABASE, USES, AVOIDS])
+REFINING = load_refining(load_segmenter())
 
 
 def day(number: float) -> datetime:
@@ -63,7 +71,7 @@ def believe(beliefs: Beliefs, observation: Observation) -> tuple[Judgement, tupl
     """Judge one observation against all beliefs and carry the verdict out in `beliefs`."""
     held = [m for _, m in sorted(beliefs.items())]
     relation = VOCABULARY.get(observation.triple.relation) if observation.triple else None
-    settlement = weigh(observation, held, relation)
+    settlement = weigh(observation, held, relation, finer=REFINING.of(relation))
     old_text = f"数据库：{observation.replaces_text}" if observation.replaces_text else ""
     changes = revise(observation, settlement, held, count(max(beliefs, default=0) + 1), LEARNT, old_text)
     for change in changes:
@@ -105,7 +113,7 @@ def observations(
     modes: Sequence[Mode] = STATED,
     relations: Sequence[Relation] = (DATABASE,),
 ) -> st.SearchStrategy[Observation]:
-    """Few values and few days, so that they meet; equal instants included."""
+    """Few values, finer forms of one among them, and few days, so that they meet; equal instants included."""
 
     def one(
         value: str, on: int, mode: Mode, old: str, source: Source, relation: Relation, message: int, session: str
@@ -113,7 +121,7 @@ def observations(
         named = old if mode in (Mode.CHANGE, Mode.CORRECTION) and old != value else ""
         return said(value, on, mode, old=named, source=source, relation=relation, message=message, session=session)
 
-    values = st.sampled_from(["A", "B", "C"])
+    values = st.sampled_from(["A", "B", "A 1", "A 1.2"])
     return st.builds(
         one, values, st.integers(0, 4), st.sampled_from(modes), st.one_of(st.just(""), values),
         st.sampled_from(sources), st.sampled_from(relations), st.integers(1, 5),

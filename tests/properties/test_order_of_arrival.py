@@ -23,6 +23,14 @@ TOPICS = (
         "We use AWS.", "We use AWS.", "We switched from AWS to Azure.", "We no longer use AWS.",
         "We switched from Azure to AWS.", "We switched from Linode to Azure.",
     ),
+    (
+        "我们的数据库是 MySQL。", "我们的数据库是 MySQL 8。", "我们的数据库是 MySQL 5.7。", "数据库换成 MySQL 了。",
+        "数据库从 MySQL 换成 DuckDB 了。", "记错了，数据库是 MySQL 8。",
+    ),
+    (
+        "I live in Leeds.", "I live in central Leeds.", "I moved to Leeds.", "I moved from Leeds to York.",
+        "Our browser is Firefox.", "Our browser is Firefox 140.", "We no longer use Firefox.",
+    ),
 )  # fmt: skip
 
 Said = tuple[str, int]

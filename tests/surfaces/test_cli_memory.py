@@ -283,3 +283,17 @@ def test_escape_sequences_in_memories_are_disarmed(jiyi: Cli) -> None:
     for command in ("history", "memories", "ledger"):
         assert "\x1b" not in jiyi(command).stdout
     assert jiyi.json("history")["messages"][0]["text"].startswith("\x1b]0;")
+
+
+@pytest.mark.parametrize(
+    ("stands", "against"),
+    [("我们的数据库是 MySQL。", "我们的数据库是 DuckDB。"), ("Our database is MySQL.", "Our database is DuckDB.")],
+)
+def test_what_waits_is_told_as_waiting_with_its_question(jiyi: Cli, stands: str, against: str) -> None:
+    jiyi("observe", "--session", "s1", stdin=lines({"role": "user", "text": stands}))
+    told = jiyi("observe", "--session", "s2", stdin=lines({"role": "user", "text": against})).stdout
+    for shown in (told, jiyi("ledger").stdout):
+        assert "waits: it contradicts what stands; `jiyi questions` asks which one holds" in shown
+        assert "kept as history" not in shown
+        assert "provisional (bare-contradiction)" in shown
+    assert "DuckDB" in jiyi("questions").stdout

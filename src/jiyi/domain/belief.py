@@ -16,10 +16,13 @@ from typing import TypeAlias
 
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Category, Evidence, Language, Memory, Mode, Source, Status, Triple, memory_id
+from jiyi.domain.refining import Finer, never_finer
 from jiyi.domain.relations import Relation, Vocabulary, fact_key
 from jiyi.domain.settling import (
     ENDING,
     OUTRIGHT,
+    REFINE,
+    REFINED,
     ArbitrationPolicy,
     Claim,
     Spell,
@@ -30,10 +33,11 @@ from jiyi.domain.settling import (
 
 
 class Verdict(StrEnum):
-    """`hold`: kept beside a better word. `provisional`: the user's own word, for this session only (SPEC B4)."""
+    """`refine`: it says more precisely what is believed already. `hold`: kept beside a better word. `provisional`: the user's own word, for this session only (SPEC B4)."""
 
     ADD = "add"
     CORROBORATE = "corroborate"
+    REFINE = "refine"
     REPLACE = "replace"
     COEXIST = "coexist"
     HOLD = "hold"
@@ -120,9 +124,10 @@ def judge(
     relation: Relation | None,
     confidence: ConfidencePolicy | None = None,
     policy: ArbitrationPolicy | None = None,
+    finer: Finer = never_finer,
 ) -> Judgement:
     """Decide what an observation does to what is believed; see `weigh`."""
-    return weigh(observation, believed, relation, confidence, policy).judgement
+    return weigh(observation, believed, relation, confidence, policy, finer).judgement
 
 
 def weigh(
@@ -131,6 +136,7 @@ def weigh(
     relation: Relation | None,
     confidence: ConfidencePolicy | None = None,
     policy: ArbitrationPolicy | None = None,
+    finer: Finer = never_finer,
 ) -> Settlement:
     """Settle an observation with what is believed.
 
@@ -138,12 +144,13 @@ def weigh(
         observation: what was said.
         believed: the memories of the same key, of its antonym's key, and of the same text, of any status.
         relation: the vocabulary's entry for the observation's relation, if it has one.
+        finer: how its values are refined (`Refining.of`).
 
     Returns:
         The verdict and what follows from it; deterministic, and total over its inputs.
     """
     confidence, policy = confidence or ConfidencePolicy(), policy or ArbitrationPolicy()
-    group = sorted(_of_the_same(observation, believed, relation), key=lambda m: m.seq)
+    group = sorted(_of_the_same(observation, believed, relation, finer), key=lambda m: m.seq)
     said = statements_of_observation(observation)
     told = {m.seq: statements_of(m) for m in group}
     before = {s for statements in told.values() for s in statements}
@@ -152,7 +159,7 @@ def weigh(
         return Settlement(
             Judgement(Verdict.CORROBORATE, "known-already", (f"{memory_id(same)} rests on it",), same=same), known=True
         )
-    spells = settle([*before.union(said)], relation, confidence, policy)
+    spells = settle([*before.union(said)], relation, confidence, policy, finer)
     pairs = _match(spells, told, group)
     here, memory = next(p for p in pairs if p[0].claim == said[0].claim and said[0].evidence in p[0].said)
     judgement = _verdict(observation, here, memory, pairs, believed)
@@ -168,12 +175,13 @@ def settled(
     relation: Relation | None,
     confidence: ConfidencePolicy,
     policy: ArbitrationPolicy,
+    finer: Finer = never_finer,
 ) -> Settlement:
     """What is so of the matter that an observation is about, without it: once something of it was rejected, what waited
     only because of that is believed."""
-    group = sorted(_of_the_same(observation, believed, relation), key=lambda m: m.seq)
+    group = sorted(_of_the_same(observation, believed, relation, finer), key=lambda m: m.seq)
     told = {m.seq: statements_of(m) for m in group}
-    spells = settle({s for statements in told.values() for s in statements}, relation, confidence, policy)
+    spells = settle({s for statements in told.values() for s in statements}, relation, confidence, policy, finer)
     pairs = _match(spells, told, group)
     kept = {m.seq for _, m in pairs if m is not None}
     judgement = Judgement(Verdict.REPLACE, "settled-again")
@@ -246,19 +254,32 @@ def unsettled(memory: Memory, other: Memory, vocabulary: Vocabulary) -> bool:
     return contradiction(vocabulary.get(memory.triple.relation))(claim_of(memory), claim_of(other))
 
 
-def _of_the_same(observation: Observation, believed: Sequence[Memory], relation: Relation | None) -> list[Memory]:
-    """The memories whose fate the observation could touch. Of many values each stands for itself (SPEC B5)."""
+def _of_the_same(
+    observation: Observation, believed: Sequence[Memory], relation: Relation | None, finer: Finer
+) -> list[Memory]:
+    """The memories whose fate the observation could touch. Of many values each stands for itself (SPEC B5), together
+    with its finer and coarser forms (SPEC B2)."""
     if observation.triple is None:
         return [m for m in believed if m.triple is None and m.value == observation.value]
     subject, names = observation.triple.subject, {observation.triple.relation}
     if relation is not None and relation.antonym:
         names.add(relation.antonym)
-    values = {observation.value, observation.replaces}
-    return [
-        m for m in believed
-        if m.triple is not None and m.triple.subject == subject and m.triple.relation in names
-        and ((relation is not None and relation.single) or m.value in values)
-    ]  # fmt: skip
+    near = [m for m in believed if m.triple and m.triple.subject == subject and m.triple.relation in names]
+    if relation is not None and relation.single:
+        return near
+    values = {observation.value, observation.replaces} - {""}
+    if finer is not never_finer:
+        values = _forms(values, {m.value for m in near}, finer)
+    return [m for m in near if m.value in values]
+
+
+def _forms(values: set[str], known: set[str], finer: Finer) -> set[str]:
+    """Values with all known ones that are finer or coarser forms of them, and of those again."""
+    found, fresh = set(values), set(values)
+    while fresh:
+        fresh = {v for v in known - found if any(finer(v, one) or finer(one, v) for one in fresh)}
+        found |= fresh
+    return found
 
 
 def _match(spells: Sequence[Spell], told: Mapping[int, Sequence[Statement]], group: Sequence[Memory]) -> Pairs:
@@ -288,6 +309,12 @@ def _verdict(
         verdict = Verdict.HOLD if here.rule == "weaker-source" else Verdict.PROVISIONAL
         return Judgement(verdict, here.rule, here.reasons, same=same)
     ends = tuple(m.seq for s, m in pairs if m and m.status is Status.LIVE and s.status is not Status.LIVE)
+    finer = here.by if here.refined else None
+    if finer is not None and not ends:
+        # A coarser form bears out what stands, whichever of the two was told first.
+        better = next((m for s, m in pairs if s is finer), None)
+        told = f"{better.id} says it more precisely" if better else "it is said more precisely"
+        return Judgement(Verdict.CORROBORATE, "less-precise", (told,), same=better.seq if better else same)
     if here.status is not Status.LIVE:
         later = next((m for s, m in pairs if s is here.by and m), None)
         reasons = (f"{later.id} has since replaced it: kept as history",) if later else here.reasons
@@ -295,6 +322,9 @@ def _verdict(
         return Judgement(
             verdict, "older-than-a-change", reasons, same=same, ends=ends, ended_by=later.seq if later else None
         )
+    coarser = {m.seq for s, m in pairs if m and s.refined and s.by is here}
+    if ends and coarser.issuperset(ends) and here.rule in (REFINE, "new"):
+        return Judgement(Verdict.REFINE, REFINE, (*REFINED[1], f"than {_ids(ends)}"), same=same, ends=ends)
     if ends:
         # What ends later contradictions without a word against them at its time was only told late.
         rule = "told-late" if here.rule == "new" else here.rule

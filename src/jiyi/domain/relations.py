@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from jiyi.domain.memory import Category, Language
@@ -51,6 +52,17 @@ class Phrases:
         return self.zh + self.en
 
 
+class Detail(StrEnum):
+    """In what way a value is a more precise form of another (SPEC B2); `domain.refining` tells when."""
+
+    DATE = "date"  # 3月 → 3月15日
+    PLACE = "place"  # 杭州 → 杭州西湖区
+    RELEASE = "release"  # PostgreSQL → PostgreSQL 16
+    MODEL = "model"  # iPhone → iPhone 15 Pro
+    NAME = "name"  # Anna → Anna Keller
+    CALLED = "called"  # a dog → a dog named Biscuit
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """One relation.
@@ -60,7 +72,8 @@ class Relation:
     `deeds` those of what was done once (参观了, visited). `says` renders the memory text from
     `{subject}`, `{object}` and `{time}`; without it the line is "name: object". `single` relations hold one value
     at a time. `subject` is whose it is when the text does not say. `antonym` names a relation that cannot
-    hold for the same object; `inverse` the relation read from the object's side. `of` is what its subjects are
+    hold for the same object; `inverse` the relation read from the object's side; `refines` in what way its values are made more
+    precise, if they are. `of` is what its subjects are
     (person, company, thing, event), `scenes` where it comes up, `weight` how much it tells there (0 to 1).
     """
 
@@ -76,6 +89,7 @@ class Relation:
     object_type: str = "text"
     inverse: str | None = None
     antonym: str | None = None
+    refines: Detail | None = None
     of: tuple[str, ...] = ("person",)
     scenes: tuple[str, ...] = ("life",)
     weight: float = 0.5
@@ -104,6 +118,8 @@ class Vocabulary:
             for other in (relation.antonym, relation.inverse):
                 if other is not None and other not in self._relations:
                     raise SettingsError(f"relation {relation.name} names {other}, which the vocabulary does not hold")
+            if relation.antonym is not None and self._relations[relation.antonym].refines is not relation.refines:
+                raise SettingsError(f"relation {relation.name} and its antonym {relation.antonym} refine unlike")
 
     def __iter__(self) -> Iterator[Relation]:
         return iter(self._relations.values())
@@ -129,7 +145,7 @@ def _relation(name: str, table: Any) -> Relation:
         raise SettingsError(f"relation {name}: expected a table [{name}]")
     unknown = set(table) - {
         "category", "single", "subject", "names", "verbs", "says", "importance", "object", "inverse", "antonym",
-        "of", "scenes", "weight", "deeds",
+        "of", "scenes", "weight", "deeds", "refines",
     }  # fmt: skip
     if unknown:
         raise SettingsError(f"relation {name}: unknown field {', '.join(sorted(unknown))}")
@@ -147,6 +163,7 @@ def _relation(name: str, table: Any) -> Relation:
             object_type=str(table.get("object", "text")),
             inverse=table.get("inverse"),
             antonym=table.get("antonym"),
+            refines=Detail(table["refines"]) if "refines" in table else None,
             of=tuple(table.get("of", ("person",))),
             scenes=tuple(table.get("scenes", ("life",))),
             weight=float(table.get("weight", 0.5)),

@@ -110,7 +110,7 @@ def _placed(
     policy: ArbitrationPolicy,
 ) -> Memory:
     """The memory as its spell has it: on whose word, from when to when, and whether it still stands."""
-    standing = stand(spell.said, confidence, policy)
+    standing = stand(spell.words, confidence, policy)
     live = spell.status is Status.LIVE
     believed = live or (spell.status is Status.HELD and not spell.demoted)
     # SPEC B4: what lost an arbitration drops to inferred, to be verified.

@@ -9,6 +9,8 @@ order of arrival ends in the same beliefs.
     on a better word              ends what it contradicts
     on a weaker word              is held
     bare, against a declaration   is arbitrated (B4): takes its place, or is held for its session
+    bare, more precise            takes the place of the coarser one, which it contains (B2, decision 0018)
+    bare, coarser                 bears out the more precise one that stands
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from datetime import datetime, timedelta
 
 from jiyi.domain.confidence import ConfidencePolicy, faded
 from jiyi.domain.memory import Evidence, Mode, Source, Status
+from jiyi.domain.refining import Finer, never_finer
 from jiyi.domain.relations import Relation
 
 OUTRIGHT = frozenset({Mode.CHANGE, Mode.CORRECTION, Mode.DENIAL})
 ENDING = frozenset({Mode.OVER, Mode.WRONG})
 RANK = {Source.TOOL: 0, Source.INFERRED: 1, Source.IMPORTED: 1, Source.DECLARED: 2, Source.VERIFIED: 2}
 DECLARED = RANK[Source.DECLARED]
+REFINE = "refine"
+REFINED = (REFINE, ("the same, more precisely",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,9 @@ class Spell:
     """One stretch of time over which a claim was held: as believed, as waiting, or as past.
 
     `since` is when it began, `over` when it ended, `by` what ended it. `demoted`: it was believed until an arbitration
-    went against it (SPEC B4). `refused`: the user had rejected it before. `rule` and `reasons` tell of its last turn.
+    went against it (SPEC B4). `refused`: the user had rejected it before. `refined`: it is past only because what ended
+    it says the same more precisely (SPEC B2). `borne`: what was said of a coarser form since, which bears this one out;
+    it is evidence of the coarser claim. `rule` and `reasons` tell of its last turn.
     `best`, `inferred_in` and `outright_at` are kept while statements are added, so that a long history is gone through
     once: the best word of it, the sessions that inferred it, and when it was said outright.
     """
@@ -96,6 +103,8 @@ class Spell:
     by: Spell | None = None
     demoted: bool = False
     refused: bool = False
+    refined: bool = False
+    borne: list[Evidence] = field(default_factory=list)
     rule: str = "new"
     reasons: tuple[str, ...] = ()
     best: int = -1
@@ -117,6 +126,11 @@ class Spell:
         return self.said[-1].at
 
     @property
+    def words(self) -> list[Evidence]:
+        """All that bears it out."""
+        return [*self.said, *self.borne]
+
+    @property
     def until(self) -> datetime | None:
         """When it is over by itself: as late as anybody says, and never when somebody names no end (SPEC C8)."""
         ends = [e.until for e in self.said if e.mode not in ENDING]
@@ -127,9 +141,9 @@ class Spell:
 Contradicts = Callable[[Claim, Claim], bool]
 
 
-def contradiction(relation: Relation | None) -> Contradicts:
+def contradiction(relation: Relation | None, finer: Finer = never_finer) -> Contradicts:
     """What cannot hold together: another value of a single-valued relation, the same object of opposites, or a
-    statement and its denial (SPEC B5)."""
+    statement and its denial, which denies every finer form as well (SPEC B5)."""
     single = relation is not None and relation.single
 
     def contradicts(one: Claim, other: Claim) -> bool:
@@ -138,7 +152,10 @@ def contradiction(relation: Relation | None) -> Contradicts:
             return one.value == other.value and one.negated == other.negated
         if one.value == other.value:
             return one.negated != other.negated
-        return single and not one.negated and not other.negated
+        if one.negated != other.negated:
+            said, denied = (other, one) if one.negated else (one, other)
+            return finer(said.value, denied.value)
+        return single and not one.negated
 
     return contradicts
 
@@ -164,14 +181,16 @@ def settle(
     relation: Relation | None,
     confidence: ConfidencePolicy,
     policy: ArbitrationPolicy,
+    finer: Finer = never_finer,
 ) -> list[Spell]:
     """All spells of the claims of one subject about one relation and its opposite, in the order they began to be told.
 
     Args:
         statements: all that was said, in any order.
         relation: the vocabulary's entry, if it has one.
+        finer: how a value of the relation is a more precise form of another.
     """
-    fold = _Fold(contradiction(relation), relation is not None and relation.single, confidence, policy)
+    fold = _Fold(relation, confidence, policy, finer)
     for statement in sorted(statements, key=lambda s: s.order):
         fold.take(statement)
     return fold.spells
@@ -181,9 +200,11 @@ class _Fold:
     """What stands after the statements taken so far."""
 
     def __init__(
-        self, contradicts: Contradicts, single: bool, confidence: ConfidencePolicy, policy: ArbitrationPolicy
+        self, relation: Relation | None, confidence: ConfidencePolicy, policy: ArbitrationPolicy, finer: Finer
     ) -> None:
-        self._contradicts, self._single = contradicts, single
+        self._contradicts = contradiction(relation, finer)
+        self._single = relation is not None and relation.single
+        self._finer = finer
         self._confidence, self._policy = confidence, policy
         self.spells: list[Spell] = []
         # A claim has at most one spell that is live and one that is held; and the latest of any kind.
@@ -197,14 +218,20 @@ class _Fold:
         claim, said = statement.claim, statement.evidence
         if said.mode in ENDING:
             self._end_named(claim, said)
-            return
+        else:
+            self._assert(claim, said)
+        self._narrow()
+
+    def _assert(self, claim: Claim, said: Evidence) -> None:
         if said.own and RANK[said.source] >= DECLARED:
             self._said_in.setdefault((claim, said.session), set()).add(said.at)
         live = self._live.get(claim)
         if live is not None:
             self._affirm(live, said)
-        elif self._rejected.get(claim, -1) > RANK[said.source]:
+        elif self._was_rejected(claim, said):
             self._refuse(claim, said)
+        elif (finer := self._said_finer(claim, said)) is not None:
+            self._bear_out(claim, said, finer)
         else:
             self._meet(claim, said)
 
@@ -213,7 +240,7 @@ class _Fold:
     def _meet(self, claim: Claim, said: Evidence) -> None:
         rivals = [s for s in self._live.values() if self._contradicts(claim, s.claim)]
         if not rivals:
-            self._believe(claim, said, [], "new", ())
+            self._believe(claim, said, [], *(REFINED if self._coarser(claim, RANK[said.source]) else ("new", ())))
             return
         rank = RANK[said.source]
         stronger = [r for r in rivals if self._rank(r) > rank]
@@ -222,6 +249,8 @@ class _Fold:
         elif said.mode in OUTRIGHT:
             how = {Mode.CORRECTION: "corrected", Mode.DENIAL: "denied"}.get(said.mode, "changed")
             self._believe(claim, said, rivals, f"user-{how}", (f"{said.mode} said outright",))
+        elif all(self._refines(claim, r.claim) for r in rivals):
+            self._believe(claim, said, rivals, *REFINED)
         elif all(self._rank(r) < rank for r in rivals):
             self._believe(claim, said, rivals, "stronger-source", (f"{said.source} outweighs what it contradicts",))
         elif rank < DECLARED:
@@ -244,14 +273,14 @@ class _Fold:
         )
         old = [self._strength(r, said.at) for r in rivals]
         weak = all(sure < policy.weak or expiring for sure, expiring in old)
-        in_use = any(len({e.session for e in r.said}) >= policy.used_sessions for r in rivals)
+        in_use = any(len({e.session for e in r.words}) >= policy.used_sessions for r in rivals)
         if all(met) or (sum(met) == 2 and weak and not in_use):
             self._believe(claim, said, rivals, "arbitration", (*reasons, f"the old one was at {old[0][0]:.2f}"))
         else:
             self._hold(claim, said, "bare-contradiction", reasons)
 
     def _strength(self, spell: Spell, at: datetime) -> tuple[float, bool]:
-        standing = stand(spell.said, self._confidence, self._policy)
+        standing = stand(spell.words, self._confidence, self._policy)
         sure = faded(standing.source, standing.trust, at - standing.affirmed_at, self._confidence)
         until = spell.until
         return sure, until is not None and until - at <= self._policy.expiring
@@ -269,10 +298,13 @@ class _Fold:
         for rival in rivals:
             if rule == "arbitration":
                 self._demote(rival, spell)
+            elif rule == REFINE:
+                self._refine(rival, spell)
             else:
                 self._end(rival, spell, said)
         if said.mode is Mode.CORRECTION and rivals:
             spell.since = min(spell.since, *(r.since for r in rivals))
+        self._outgrow(spell)
         self._close_waiting(spell, said)
         if rivals:
             self._release()
@@ -291,11 +323,12 @@ class _Fold:
         by: Spell | None = None,
         *,
         demoted: bool = False,
+        refined: bool = False,
     ) -> None:
         for place in (self._live, self._held):
             if place.get(spell.claim) is spell:
                 del place[spell.claim]
-        spell.status, spell.over, spell.by, spell.demoted = status, over, by, demoted
+        spell.status, spell.over, spell.by, spell.demoted, spell.refined = status, over, by, demoted, refined
         if status is Status.LIVE:
             self._live[spell.claim] = spell
         elif status is Status.HELD:
@@ -303,6 +336,7 @@ class _Fold:
 
     def _affirm(self, spell: Spell, said: Evidence) -> None:
         spell.add(said)
+        self._outgrow(spell)
         self._close_waiting(spell, said)
 
     def _hold(self, claim: Claim, said: Evidence, rule: str, reasons: tuple[str, ...]) -> None:
@@ -336,8 +370,8 @@ class _Fold:
         wrong = said.mode is Mode.WRONG
         by = next((s for s in self._live.values() if said.at in s.outright_at), None)
         spell = self._latest.get(claim)
-        standing = spell is not None and spell.status in (Status.LIVE, Status.HELD)
-        if spell is not None and standing and (self._rank(spell) > RANK[said.source] or said.at in spell.outright_at):
+        standing = spell is not None and (spell.status in (Status.LIVE, Status.HELD) or self._stands_finer(spell))
+        if spell is not None and standing and not self._gives_way(spell, said):
             # A weaker word, or there and back in one breath: it says something, and ends nothing.
             spell.add(said)
             return
@@ -348,15 +382,100 @@ class _Fold:
             spell, standing = self._begin(claim, said), True
             spell.rule = "named-as-old"
         spell.add(said)
-        if standing:
-            self._move(spell, Status.RETRACTED if wrong else Status.ENDED, max(said.at, spell.since), by)
+        # What is over, or wrong, is so in every detail.
+        ended = [s for s in self._live.values() if self._refines(s.claim, claim) and self._gives_way(s, said)]
+        for one in [spell, *ended] if standing else ended:
+            status = Status.RETRACTED if wrong else Status.ENDED
+            self._move(one, status, max(said.at, one.since), by if one is spell else by or spell)
+        if standing or ended:
             self._release()
+
+    def _gives_way(self, spell: Spell, said: Evidence) -> bool:
+        """Whether what stands is over when somebody says so."""
+        return self._rank(spell) <= RANK[said.source] and said.at not in spell.outright_at
+
+    # ------------------------------------------------------------------ what is more precise (SPEC B2)
+
+    def _refines(self, claim: Claim, coarse: Claim) -> bool:
+        alike = claim.relation == coarse.relation and not claim.negated and not coarse.negated
+        return alike and self._finer(claim.value, coarse.value)
+
+    def _coarser(self, claim: Claim, rank: int) -> list[Spell]:
+        """What stands on no better word and is a coarser form of a claim."""
+        return [s for s in self._live.values() if self._rank(s) <= rank and self._refines(claim, s.claim)]
+
+    def _said_finer(self, claim: Claim, said: Evidence) -> Spell | None:
+        """What says more precisely what is said now, and stands on a word as good. Who says outright that things changed
+        means just what they say, unless they say the rest in the same breath."""
+        finer = [
+            s
+            for s in self._live.values()
+            if self._rank(s) >= RANK[said.source]
+            and self._refines(s.claim, claim)
+            and (said.mode not in OUTRIGHT or not self._single or any(e.at == said.at for e in s.said))
+        ]
+        return max(finer, key=lambda s: (s.last, s.claim.value), default=None)
+
+    def _outgrow(self, spell: Spell) -> None:
+        """What stands takes along every coarser form of it that stands on no better word."""
+        for coarse in self._coarser(spell.claim, self._rank(spell)):
+            self._refine(coarse, spell)
+
+    def _bear_out(self, claim: Claim, said: Evidence, finer: Spell) -> None:
+        latest = self._latest.get(claim)
+        known = latest is not None and (self._stands_finer(latest) or latest.status is Status.HELD)
+        spell = latest if latest is not None and known else self._begin(claim, said)
+        spell.add(said)
+        self._refine(spell, finer)
+        if said.source is not Source.INFERRED:  # what is guessed coarsely makes nothing precise surer
+            finer.borne.append(said)
+        self._close_waiting(finer, said)
+
+    def _refine(self, coarse: Spell, by: Spell) -> None:
+        """The coarser one is history: it was not wrong, and what it tells stands in the more precise one."""
+        over = coarse.over if coarse.refined else max(by.since, coarse.since)
+        self._move(coarse, Status.ENDED, over, by, refined=True)
+        coarse.rule, coarse.reasons = REFINED
+
+    def _stands_finer(self, spell: Spell) -> bool:
+        return (
+            spell.refined and spell.by is not None and (spell.by.status is Status.LIVE or self._stands_finer(spell.by))
+        )
+
+    def _was_rejected(self, claim: Claim, said: Evidence) -> bool:
+        """SPEC B8: it was, or a coarser form of it was and nothing else of that stands."""
+        rank = RANK[said.source]
+        return any(
+            by > rank and (one == claim or (self._refines(claim, one) and self._said_finer(one, said) is None))
+            for one, by in self._rejected.items()
+        )
+
+    def _narrow(self) -> None:
+        """What waits, and is a coarser or a finer form of what came to stand meanwhile, waits no longer."""
+        for waiting in sorted(self._held.values(), key=lambda s: (s.last, s.claim.value), reverse=True):
+            if waiting.demoted:
+                continue
+            finer = [s for s in self._live.values() if self._refines(s.claim, waiting.claim)]
+            if any(self._rank(s) >= self._rank(waiting) for s in finer):
+                self._refine(waiting, max(finer, key=lambda s: (self._rank(s), s.last, s.claim.value)))
+                continue
+            coarser = self._coarser(waiting.claim, self._rank(waiting))
+            against = [s for s in self._live.values() if self._contradicts(waiting.claim, s.claim)]
+            if coarser and all(s in coarser for s in against):
+                self._move(waiting, Status.LIVE)
+                waiting.rule, waiting.reasons = REFINED
+                for coarse in coarser:
+                    self._refine(coarse, waiting)
 
     # ------------------------------------------------------------------ what waits
 
     def _close_waiting(self, spell: Spell, said: Evidence) -> None:
         """Who says again what stands, or says outright what is so, has settled what was said against it before."""
         for waiting in [s for s in self._held.values() if self._contradicts(s.claim, spell.claim)]:
+            if not waiting.demoted and (
+                self._refines(waiting.claim, spell.claim) or self._refines(spell.claim, waiting.claim)
+            ):
+                continue  # says the same
             settled = said.own and waiting.last < said.at and self._rank(waiting) <= RANK[said.source]
             if settled and not (waiting.demoted and waiting.by is spell and not _anew(spell, said)):
                 status = Status.ENDED if waiting.demoted else Status.RETRACTED
@@ -364,8 +483,14 @@ class _Fold:
 
     def _release(self) -> None:
         """What waited only because of something that is over now is believed: the best word first, then the latest."""
-        for spell in sorted(self._held.values(), key=lambda s: (self._rank(s), s.last, s.claim.value), reverse=True):
-            if not any(self._contradicts(spell.claim, s.claim) for s in self._live.values()):
+        coarse = [
+            s for s in self._latest.values() if s.refined and s.by is not None and s.by.status is Status.RETRACTED
+        ]
+        for spell in sorted(
+            (*self._held.values(), *coarse), key=lambda s: (self._rank(s), s.last, s.claim.value), reverse=True
+        ):
+            finer = [s for s in self._live.values() if self._refines(s.claim, spell.claim)]
+            if not finer and not any(self._contradicts(spell.claim, s.claim) for s in self._live.values()):
                 self._move(spell, Status.LIVE)
                 spell.rule = "nothing-against-it"
 
@@ -377,7 +502,7 @@ class _Fold:
 
 def _anew(spell: Spell, said: Evidence) -> bool:
     """Whether this word bears the spell out: outright, or in a session that had not spoken of it."""
-    return said.mode in OUTRIGHT or said.session not in {e.session for e in spell.said if e is not said}
+    return said.mode in OUTRIGHT or said.session not in {e.session for e in spell.words if e is not said}
 
 
 def _words(spells: Sequence[Spell]) -> str:

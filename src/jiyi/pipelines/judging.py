@@ -21,6 +21,7 @@ from jiyi.domain.belief import (
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Memory, Mode, Status
 from jiyi.domain.plans import Actor, Change, Plan, Verb
+from jiyi.domain.refining import Refining
 from jiyi.domain.relations import Vocabulary, fact_key, render
 from jiyi.domain.revision import retracted, revise
 from jiyi.domain.scope import Scope
@@ -60,6 +61,7 @@ class Judging:
     confidence: ConfidencePolicy
     arbitration: ArbitrationPolicy
     tiers: TierPolicy
+    refining: Refining
 
     def all(self, unit: Unit, scope: Scope, observations: Sequence[Observation], occasion: Occasion) -> Plan:
         """One plan for what was said together. A memory that several observations touch changes once."""
@@ -122,7 +124,8 @@ class Judging:
                 memory.triple,
             )
             believed = beliefs.about(about, relation.antonym if relation else None)
-            settlement = settled(about, believed, relation, self.confidence, self.arbitration)
+            finer = self.refining.of(relation)
+            settlement = settled(about, believed, relation, self.confidence, self.arbitration, finer)
             seqs = beliefs.new_seqs()
             beliefs.note(revise(about, settlement, believed, seqs, now, "", self.confidence, self.arbitration))
 
@@ -155,7 +158,8 @@ class Judging:
     def _one(self, beliefs: _Beliefs, observation: Observation, now: datetime) -> Judgement:
         relation = self.vocabulary.get(observation.triple.relation) if observation.triple else None
         believed = beliefs.about(observation, relation.antonym if relation else None)
-        settlement = weigh(observation, believed, relation, self.confidence, self.arbitration)
+        finer = self.refining.of(relation)
+        settlement = weigh(observation, believed, relation, self.confidence, self.arbitration, finer)
         old_text, seqs = _old_text(observation, self.vocabulary), beliefs.new_seqs()
         beliefs.note(revise(observation, settlement, believed, seqs, now, old_text, self.confidence, self.arbitration))
         return settlement.judgement

@@ -303,6 +303,16 @@ class Segmenter:
                 start += len(word)
         return [word for _, word in sorted(found, key=itemgetter(0))]
 
+    def word_starts(self, text: str) -> frozenset[int]:
+        """The places of a folded text where a word begins, in Chinese by the dictionary: 0 and 2 of 杭州西湖区."""
+        starts = set()
+        for match in _RUN.finditer(text):
+            start = match.start()
+            for word in self._cut(match.group()) if match.lastgroup == "han" else [match.group()]:
+                starts.add(start)
+                start += len(word)
+        return frozenset(starts)
+
     def content_words(self, text: str) -> list[str]:
         """The words of a text that say what it is about: no stop words, no single characters, each once."""
         return [

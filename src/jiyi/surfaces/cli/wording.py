@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, TypeAlias
 
+from jiyi.domain.belief import Verdict
 from jiyi.domain.memory import Memory, Message, Status, Tier, memory_id, message_handle, plan_id
 from jiyi.domain.plans import Change, LedgerEntry, Plan
+from jiyi.domain.questions import worth_asking
 from jiyi.domain.standing import Standing, StandingChange
 from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.gateway import Receipt
@@ -281,6 +283,13 @@ def change_lines(plan: Plan) -> Iterator[Line]:
     yield from _changed(plan.changes)
 
 
+def why_lines(plan: Plan) -> Iterator[Line]:
+    """By which verdicts; that something was new needs no words."""
+    for judgement, reason in zip(plan.judgements, reasons(plan), strict=True):
+        if judgement.verdict is not Verdict.ADD:
+            yield ((f"    why: {reason}", DIM),)
+
+
 def _changed(changes: Iterable[Change]) -> Iterator[Line]:
     for change in changes:
         before, after, name = change.before, change.after, (memory_id(change.seq), BOLD)
@@ -296,6 +305,9 @@ def _end(after: Memory) -> str:
     if after.status is Status.LIVE:
         return ""
     then = "" if after.successor is None else f", then {memory_id(after.successor)}"
+    if after.status is Status.HELD:
+        asked = "; `jiyi questions` asks which one holds" if worth_asking(after) else ""
+        return f"  (waits: {'to be verified' if then else 'it contradicts what stands'}{then}{asked})"
     return f"  ({'taken back' if after.status is Status.RETRACTED else 'kept as history'}{then})"
 
 

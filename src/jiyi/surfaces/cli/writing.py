@@ -28,6 +28,7 @@ from jiyi.surfaces.cli.wording import (
     summary_lines,
     upkeep_document,
     upkeep_lines,
+    why_lines,
 )
 
 E = TypeVar("E", bound=InputError)
@@ -156,6 +157,7 @@ def _observed_lines(messages: tuple[Message, ...], new: int, learnt: list[Ledger
     yield f"{counted(len(messages), 'message')}, {new} new (session {named})"
     for entry in learnt:
         yield from change_lines(entry.plan)
+        yield from why_lines(entry.plan)
 
 
 def end(call: Call, session: Annotated[str, typer.Argument(help="Its name: `jiyi sessions` shows them.")]) -> None:
