@@ -226,7 +226,9 @@ def assemble(
     distiller = Distiller(
         vocabulary, constructions, load_times(), segmenter.fold, settings.confidence, load_authorship()
     )
-    judging = Judging(vocabulary, settings.confidence, settings.arbitration, settings.tiers, load_refining(segmenter))
+    judging = Judging(
+        vocabulary, settings.confidence, settings.arbitration, settings.tiers, load_refining(segmenter), segmenter.fold
+    )
     answers = parse_answers(_read_toml(_shipped("answers.toml"), "answers.toml"), segmenter.fold)
     guard = _guard(segmenter, settings.guard)
     retaining = Retaining(

@@ -31,6 +31,11 @@ TOPICS = (
         "I live in Leeds.", "I live in central Leeds.", "I moved to Leeds.", "I moved from Leeds to York.",
         "Our browser is Firefox.", "Our browser is Firefox 140.", "We no longer use Firefox.",
     ),
+    (
+        "Rosa supervises Emil.", "Emil now reports to Ines.", "Emil's line manager is Rosa.", "Emil no longer reports to Rosa.",
+        "Ines supervises Emil.", "Rosa no longer supervises Emil.", "I was wrong, Emil's line manager is Ines.",
+    ),
+    ("李芳带着王强。", "王强现在向赵敏汇报。", "王强向李芳汇报。", "李芳不再带着王强了。", "赵敏带着王强。"),
 )  # fmt: skip
 
 Said = tuple[str, int]

@@ -120,6 +120,8 @@ class Vocabulary:
                     raise SettingsError(f"relation {relation.name} names {other}, which the vocabulary does not hold")
             if relation.antonym is not None and self._relations[relation.antonym].refines is not relation.refines:
                 raise SettingsError(f"relation {relation.name} and its antonym {relation.antonym} refine unlike")
+            if relation.inverse is not None and self._relations[relation.inverse].inverse != relation.name:
+                raise SettingsError(f"relation {relation.inverse} must name {relation.name} as its inverse too")
 
     def __iter__(self) -> Iterator[Relation]:
         return iter(self._relations.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
@@ -19,16 +19,20 @@ from jiyi.domain.belief import (
     weigh,
 )
 from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.inverses import FROM_THE_OTHER_SIDE, SIDES_DISAGREE, ended_from_the_other_side, opposed
 from jiyi.domain.memory import Memory, Mode, Status
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.refining import Refining
 from jiyi.domain.relations import Vocabulary, fact_key, render
 from jiyi.domain.revision import retracted, revise
 from jiyi.domain.scope import Scope
-from jiyi.domain.settling import ArbitrationPolicy
+from jiyi.domain.settling import DECLARED, RANK, ArbitrationPolicy
 from jiyi.domain.tiers import TierPolicy, judged
 from jiyi.errors import PlanRefused
 from jiyi.ports import Unit
+
+LATEST = 256
+"""So many facts of a relation are looked through for the other side of one (SPEC W2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +59,25 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What judging needs besides what was said and what is believed."""
+    """What judging needs besides what was said and what is believed. `fold` is the segmenter's."""
 
     vocabulary: Vocabulary
     confidence: ConfidencePolicy
     arbitration: ArbitrationPolicy
     tiers: TierPolicy
     refining: Refining
+    fold: Callable[[str], str]
 
     def all(self, unit: Unit, scope: Scope, observations: Sequence[Observation], occasion: Occasion) -> Plan:
         """One plan for what was said together. A memory that several observations touch changes once."""
         beliefs = _Beliefs(unit, scope, self.tiers)
         judgements = [self._one(beliefs, observation, occasion.now) for observation in observations]
-        return _plan(occasion, beliefs, judgements)
+        return self._plan(occasion, beliefs, judgements)
 
     def correction(self, unit: Unit, scope: Scope, wrong: Memory, observation: Observation, occasion: Occasion) -> Plan:
         """The user says that this very memory is wrong and what is right (SPEC B3): it ends, whatever it was about."""
         beliefs = _Beliefs(unit, scope, self.tiers)
-        return _plan(occasion, beliefs, [self._corrected(beliefs, wrong, observation, occasion.now)])
+        return self._plan(occasion, beliefs, [self._corrected(beliefs, wrong, observation, occasion.now)])
 
     def edited(self, unit: Unit, scope: Scope, edited: Edited, occasion: Occasion, *, dry_run: bool = False) -> Plan:
         """The user went over what is remembered, and this is what they changed, as one plan (SPEC B7).
@@ -94,7 +99,7 @@ class Judging:
         judgements += [self._disputed(beliefs, observation, now) for observation in edited.disputed]
         for memory in edited.doubted:
             self._doubt(beliefs, beliefs.current(memory))
-        return _plan(occasion, beliefs, judgements)
+        return self._plan(occasion, beliefs, judgements)
 
     def decision(
         self, unit: Unit, scope: Scope, wrong: Sequence[Memory], said: Sequence[Observation], occasion: Occasion
@@ -105,7 +110,7 @@ class Judging:
         beliefs.note([Change(m, retracted(m, max(occasion.now, m.affirmed_at), occasion.now)) for m in wrong])
         self._settle_again(beliefs, wrong, occasion.now)
         judgements += [self._one(beliefs, observation, occasion.now) for observation in said]
-        return _plan(occasion, beliefs, judgements)
+        return self._plan(occasion, beliefs, judgements)
 
     def _settle_again(self, beliefs: _Beliefs, rejected: Sequence[Memory], now: datetime) -> None:
         """What waited only because of what was rejected is believed now (SPEC B4, B8)."""
@@ -154,6 +159,70 @@ class Judging:
         """The user was asked about these and does not want to decide."""
         changes = tuple(Change(m, replace(m, unasked=True)) for m in memories if not m.unasked)
         return Plan(occasion.verb, occasion.actor, occasion.now, occasion.reason, changes)
+
+    # ------------------------------------------------------------------ the same from the other side (SPEC W2)
+
+    def _plan(self, occasion: Occasion, beliefs: _Beliefs, judgements: Sequence[Judgement]) -> Plan:
+        mended = self._mend(beliefs, occasion.now)
+        changes = beliefs.changes()
+        # Restating what is already there word for word leaves no trace worth a ledger row; a refusal does.
+        told = changes or any(j.verdict is Verdict.REFUSE for j in judgements)
+        return Plan(
+            occasion.verb,
+            occasion.actor,
+            occasion.now,
+            occasion.reason,
+            changes,
+            (*judgements, *mended) if told else (),
+        )
+
+    def _mend(self, beliefs: _Beliefs, now: datetime) -> list[Judgement]:
+        """End the other side of what is over, and tell of what cannot hold together from both sides, in the same plan."""
+        judgements: list[Judgement] = []
+        looked: set[Memory] = set()
+        while waiting := [m for m in self._two_sided(beliefs) if m not in looked]:
+            for memory in waiting:
+                looked.add(memory)
+                current = beliefs.numbered(memory.seq)
+                if current == memory:
+                    judgements += self._mended(beliefs, memory, now)
+        return judgements
+
+    def _two_sided(self, beliefs: _Beliefs) -> list[Memory]:
+        """The live facts with another side that the plan in the making touches, or touches the other side of."""
+        found: dict[int, Memory] = {}
+        for memory in beliefs.changed():
+            relation = self.vocabulary.get(memory.triple.relation) if memory.triple else None
+            if relation is None or relation.inverse is None or memory.triple is None:
+                continue
+            mine = self.fold(memory.triple.subject)
+            found[memory.seq] = beliefs.numbered(memory.seq) or memory
+            found |= {m.seq: m for m in beliefs.of_relation(relation.inverse) if m.value == mine}
+        live = (m for m in found.values() if m.status is Status.LIVE and m.triple and not m.triple.negated)
+        return sorted(live, key=lambda m: m.seq)
+
+    def _mended(self, beliefs: _Beliefs, memory: Memory, now: datetime) -> list[Judgement]:
+        assert memory.triple is not None
+        relation = self.vocabulary.get(memory.triple.relation)
+        inverse = self.vocabulary.get(relation.inverse) if relation and relation.inverse else None
+        if inverse is None:
+            return []
+        there = beliefs.of_key(fact_key(memory.triple.object, inverse.name))
+        against = opposed(memory, inverse, there, self.fold)
+        if against is None:
+            return []
+        if against.word is not None:
+            beliefs.note([Change(memory, ended_from_the_other_side(memory, against.word))])
+            self._settle_again(beliefs, [memory], now)
+            told = f"{memory.id} told from the other side what is over by {against.by.id}"
+            return [Judgement(Verdict.REPLACE, FROM_THE_OTHER_SIDE, (told,), ends=(memory.seq,))]
+        pair = sorted((memory, against.by), key=lambda m: (m.affirmed_at, m.key, m.value))
+        if any(m.doubted for m in pair):
+            return []
+        if all(RANK[m.source] >= DECLARED for m in pair):
+            self._doubt(beliefs, pair[0])
+        told = f"{memory.id} and {against.by.id} tell of the same from both sides and cannot both hold"
+        return [Judgement(Verdict.COEXIST, SIDES_DISAGREE, (told,), same=memory.seq)]
 
     def _one(self, beliefs: _Beliefs, observation: Observation, now: datetime) -> Judgement:
         relation = self.vocabulary.get(observation.triple.relation) if observation.triple else None
@@ -232,12 +301,8 @@ class _Beliefs:
             keys.append(observation.key)
             if antonym:
                 keys.append(fact_key(observation.triple.subject, antonym))
-        found = {m.seq: m for m in self._unit.memories.believed(self._scope, keys, values)}
-        for seq, memory in self._last.items():
-            found.pop(seq, None)
-            if memory is not None and (memory.key in keys or (not memory.key and memory.value in values)):
-                found[seq] = memory
-        return sorted(found.values(), key=lambda m: m.seq)
+        found = self._unit.memories.believed(self._scope, keys, values)
+        return self._laid_over(found, lambda m: m.key in keys or (not m.key and m.value in values))
 
     def current(self, memory: Memory) -> Memory | None:
         """The memory as the plan in the making leaves it."""
@@ -248,6 +313,27 @@ class _Beliefs:
         found = self.about(observation, None)
         said = statements_of_observation(observation)[0].claim
         return next((m.seq for m in found if m.status is Status.LIVE and claim_of(m) == said), None)
+
+    def changed(self) -> list[Memory]:
+        """What the plan in the making touches, as it leaves it, or as it was where nothing is left."""
+        pictures = ((self._last[seq], before) for seq, before in self._first.items() if self._last[seq] != before)
+        return [memory for after, before in pictures if (memory := after or before) is not None]
+
+    def of_key(self, key: str) -> list[Memory]:
+        """Memories of one key, of any status."""
+        return self._laid_over(self._unit.memories.believed(self._scope, [key]), lambda m: m.key == key)
+
+    def of_relation(self, relation: str) -> list[Memory]:
+        """Live memories of one relation, the latest so many."""
+        found = self._unit.memories.of_relations(self._scope, [relation], LATEST)
+        return self._laid_over(
+            found, lambda m: m.status is Status.LIVE and m.triple is not None and m.triple.relation == relation
+        )
+
+    def _laid_over(self, stored: Sequence[Memory], wanted: Callable[[Memory], bool]) -> list[Memory]:
+        found = {m.seq: m for m in stored if m.seq not in self._last}
+        found |= {seq: m for seq, m in self._last.items() if m is not None and wanted(m)}
+        return sorted(found.values(), key=lambda m: m.seq)
 
     def numbered(self, seq: int) -> Memory | None:
         """The memory of that number, as the plan in the making leaves it."""
@@ -278,13 +364,6 @@ def _rejection(wrong: Sequence[Memory]) -> Judgement:
 
 def _says_the_same(observation: Observation, memory: Memory) -> bool:
     return observation.key == memory.key and statements_of_observation(observation)[0].claim == claim_of(memory)
-
-
-def _plan(occasion: Occasion, beliefs: _Beliefs, judgements: Sequence[Judgement]) -> Plan:
-    changes = beliefs.changes()
-    # Restating what is already there word for word leaves no trace worth a ledger row; a refusal does.
-    telling = tuple(judgements) if changes or any(j.verdict is Verdict.REFUSE for j in judgements) else ()
-    return Plan(occasion.verb, occasion.actor, occasion.now, occasion.reason, changes, telling)
 
 
 def _old_text(observation: Observation, vocabulary: Vocabulary) -> str:
