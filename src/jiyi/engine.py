@@ -18,7 +18,7 @@ from jiyi.domain.standing import Detail
 from jiyi.errors import StoreBusy
 from jiyi.jobs import Clock, Handler, Runner, Thinking, Worker
 from jiyi.pipelines.answering import Answering
-from jiyi.pipelines.archive import Archive
+from jiyi.pipelines.archive import Archive, is_there
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.forgetting import Erasure, Forgetting, Request
@@ -143,7 +143,8 @@ class Engine:
     def forget(
         self, scope: Scope, request: Request, actor: Actor, *, dry_run: bool, purge: bool = True
     ) -> ForgetReceipt:
-        """Plan a forgetting and carry it out; with `dry_run` only say what it would do."""
+        """Plan a forgetting and carry it out; with `dry_run` only say what it would do. A topic of which nothing is there
+        leaves nothing."""
         parts = self.parts
 
         def planned(unit: Unit) -> Erasure:
@@ -154,9 +155,17 @@ class Engine:
                 return parts.gateway.preview_erasure(planned(unit), self._copies(unit, scope))
         if not request.everything:
             self.work()  # so that all that rests on it is known
-        receipt = self.store.write(
-            lambda unit: parts.gateway.erase(unit, scope, planned(unit), self._copies(unit, scope))
-        )
+
+        def work(unit: Unit) -> ForgetReceipt:
+            erasure = planned(unit)
+            if request.topic is not None and erasure.is_empty:
+                # A tombstone would only keep the word that nobody had said.
+                return parts.gateway.preview_erasure(erasure, ())
+            return parts.gateway.erase(unit, scope, erasure, self._copies(unit, scope))
+
+        receipt = self.store.write(work)
+        if receipt.plan_id is None:
+            return receipt
         self.save_remains()
         if not request.everything:
             self.work()  # so that what is left of the talk is summarised again
@@ -172,7 +181,7 @@ class Engine:
     def note_copy(self, scope: Scope | None, kind: str, path: Path) -> None:
         """A backup or an export is about to be made. Noted before, so that no forgetting in between can miss it."""
         made = Copy(kind, str(path.expanduser().absolute()), self.clock())
-        if not path.exists():
+        if not is_there(path):
             self.store.write(lambda unit: self.parts.gateway.note_copy(unit, scope, made))
 
     def restore(self, scope: Scope, archive: Archive) -> None:

@@ -254,8 +254,12 @@ class MemoryReader:
             return [m for m in unit.messages.get(self._scope, {e.message for e in found.evidence}) if not m.forgotten]
 
     def confidence(self, memory: Memory, *, at: datetime | None = None) -> float:
-        """How sure we are of a memory now, or `at` another instant, in [0, 1] (SPEC B1)."""
-        return confidence(memory, at or self._clock(), self._parts.settings.confidence)
+        """How sure we are of a memory now, or `at` another instant, in [0, 1] (SPEC B1).
+
+        Raises:
+            InputError: `at` has no time zone.
+        """
+        return confidence(memory, self._clock() if at is None else instant(at), self._parts.settings.confidence)
 
     def questions(self) -> list[Question]:
         """What only the user can settle: contradictions, hearsay, verifications that are past. The oldest first (SPEC B9)."""

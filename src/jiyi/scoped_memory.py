@@ -18,7 +18,7 @@ from jiyi.domain.standing import Detail
 from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.errors import InputError, PlanRefused, TooLarge
 from jiyi.memory_reader import MemoryReader
-from jiyi.pipelines.archive import Summary, read_archive
+from jiyi.pipelines.archive import Summary, is_there, read_archive
 from jiyi.pipelines.arguments import (
     read_category,
     read_detail,
@@ -154,7 +154,7 @@ class ScopedMemory(MemoryReader):
         self._engine.work()
         where, now, policy = Path(path), self._clock(), self._parts.settings.profile
         with self._store.read() as unit:
-            if where.exists() and not overwrite:
+            if is_there(where) and not overwrite:
                 check_overwriting(unit, self._scope, where, load(where, self._stored), now)
             profile, text = render_file(unit, self._scope, now, self._zone, policy, tongue)
         save(where, text)
@@ -290,7 +290,8 @@ class ScopedMemory(MemoryReader):
 
         Args:
             memory: an id such as m42. The words of its value also go from other turns, unless another memory says them.
-            topic: a term, in either language and script; a name of a relation (数据库) stands for all its names.
+            topic: a term, in either language and script; a name of a relation (数据库) stands for all its names. Where
+                nothing of it is there, nothing happens: the receipt has no `plan_id`.
             session: all that was said in it, and what was learnt from that alone.
             since, until: the same for a span of time; `until` is not part of it.
 

@@ -271,3 +271,51 @@ def test_what_waited_is_believed_once_its_rival_is_rejected(
     me.undo(receipt.plan_id or "")
     assert [m.value for m in me.memories()] == [old]
     assert len(me.questions()) == 1
+
+
+@pytest.mark.parametrize(("first", "second", "old", "new", "ask"), LIVES)
+@pytest.mark.parametrize("both", ["both", "Both of them.", "两个都用", "都对。"])
+def test_both_is_no_value_where_they_cannot_both_hold(
+    layer: MemoryLayer, clock: Clock, first: str, second: str, old: str, new: str, ask: str, both: str
+) -> None:
+    me = disagree(layer, clock, first, second)
+    before = me.memories(status=None)
+    with pytest.raises(InputError, match=r"cannot both hold at one time\. Answer m1, m2, or neither, or skip"):
+        me.answer("q2", both)
+    assert me.memories(status=None) == before
+
+
+@pytest.mark.parametrize(
+    ("pair", "answer", "value", "text"),
+    [
+        (LIVES[0], "我现在住在苏州。", "苏州", "用户住在苏州"),
+        (LIVES[0], "苏州", "苏州", "用户住在苏州"),
+        (LIVES[1], "I live in York now.", "york", "User lives in York"),
+        (LIVES[1], "York", "york", "User lives in York"),
+    ],
+)
+def test_a_third_value_ends_what_stood_and_is_told_of_the_user(
+    layer: MemoryLayer, clock: Clock, pair: tuple[str, ...], answer: str, value: str, text: str
+) -> None:
+    me = disagree(layer, clock, pair[0], pair[1])
+    clock.advance(days=1)
+    before = me.memories(status=None)
+    receipt = me.answer("q2", answer)
+    # What was believed was no mistake, it is over; what only waited never was so.
+    assert [(m.status, m.value) for m in me.memories(status=None)] == [
+        (Status.ENDED, pair[2]), (Status.RETRACTED, pair[3]), (Status.LIVE, value),
+    ]  # fmt: skip
+    assert me.memories()[0].text == text
+    assert me.questions() == []
+    assert receipt.plan_id is not None
+    me.undo(receipt.plan_id)
+    assert me.memories(status=None) == before
+
+
+@pytest.mark.parametrize(("pair", "talk"), [(LIVES[0], "我觉得还行吧"), (LIVES[1], "I think I am in Bradford")])
+def test_talk_that_is_not_understood_is_no_value(
+    layer: MemoryLayer, clock: Clock, pair: tuple[str, ...], talk: str
+) -> None:
+    me = disagree(layer, clock, pair[0], pair[1])
+    with pytest.raises(InputError, match="say m1, m2, the right value alone"):
+        me.answer("q2", talk)

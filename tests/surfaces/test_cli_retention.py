@@ -33,12 +33,12 @@ def test_while_paused_every_command_says_that_nothing_is_stored(jiyi: Cli, said:
     jiyi("pause")
     assert "since" in jiyi("retention").stdout
     for command in (
-        lambda *more: jiyi("observe", *more, stdin=turn), lambda *more: jiyi("remember", said, *more),
+        lambda *more: jiyi("observe", *more, stdin=turn), lambda *more: jiyi("remember", said, *more, code=1),
         lambda *more: jiyi(*read, *more),
     ):  # fmt: skip
         assert "this memory is paused: nothing was stored. `jiyi resume`" in command().stdout
     assert jiyi.json("observe", stdin=turn)["paused"] is True
-    assert jiyi.json("remember", said)["paused"] is True
+    assert jiyi.json("remember", said, code=1)["paused"] is True
     assert jiyi.json(*read)["files"][0]["users"][0]["paused"] is True
     assert "run `jiyi resume`" in jiyi("undo", "p1", code=1).stderr
     assert jiyi.json("memories")["memories"] == []
@@ -53,7 +53,7 @@ def test_consent_is_recorded_with_its_time(jiyi: Cli) -> None:
     assert "given to 2026-03 版" in jiyi("retention").stdout
     assert "`jiyi pause` stops the writing" in jiyi("consent", "--refused").stdout
     assert jiyi.json("retention")["consent"]["given"] is False
-    assert "Give notice=" in jiyi("consent", "--given", code=1).stderr
+    assert "Name the data-use notice" in jiyi("consent", "--given", code=1).stderr
     assert [e["verb"] for e in jiyi.json("ledger")["entries"]] == ["consent", "consent"]
     assert jiyi.json("ledger")["entries"][1]["standing"]["after"]["consent"]["given"] is False
 

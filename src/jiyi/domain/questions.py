@@ -152,9 +152,14 @@ class AnswerWords:
     fold: Callable[[str], str]
 
     def meaning(self, text: str) -> str:
-        """`yes`, `no`, `neither`, `skip`, `earlier`, `later`, or empty."""
+        """`yes`, `no`, `neither`, `both`, `skip`, `earlier`, `later`, or empty."""
         bare = self._bare(text)
         return next((name for name, said in self.words.items() if bare in said), "")
+
+    def speaks(self, text: str) -> bool:
+        """Whether a text begins as somebody speaks of themselves: I …, 我们 …"""
+        bare = self._bare(text)
+        return any(bare.startswith(f"{word} " if word.isascii() else word) for word in self.words.get("speaking", ()))
 
     def _bare(self, text: str) -> str:
         return " ".join(re.sub(r"[^\w']+", " ", self.fold(text)).split())
@@ -162,7 +167,7 @@ class AnswerWords:
 
 def parse_answers(data: Mapping[str, object], fold: Callable[[str], str]) -> AnswerWords:
     """Raises: SettingsError."""
-    names = ("yes", "no", "neither", "skip", "earlier", "later")
+    names = ("yes", "no", "neither", "both", "speaking", "skip", "earlier", "later")
     if set(data) != set(names):
         raise SettingsError(f"answers.toml: needs exactly the tables {', '.join(names)}")
     bare = AnswerWords({}, fold)
@@ -180,7 +185,7 @@ def read_answer(question: Question, text: str, words: AnswerWords) -> Answer:
     """What the user's words say to a question.
 
     Raises:
-        InputError: yes or no to a question with more than one option.
+        InputError: yes or no to a question with more than one option, or that both hold.
     """
     options = question.options
     by_id = next((m for m in options if m.id == text.strip().lower()), None)
@@ -193,6 +198,9 @@ def read_answer(question: Question, text: str, words: AnswerWords) -> Answer:
         return Answer(Kind.NONE)
     if meaning == "yes" and len(options) == 1:
         return Answer(Kind.CHOICE, options[0])
+    if meaning == "both":
+        choices = f"{', '.join(m.id for m in options)}, or neither" if len(options) > 1 else "yes or no"
+        raise InputError(f"{question.id}: these cannot both hold at one time. Answer {choices}, or skip")
     if meaning in ("yes", "no"):
         raise InputError(f"{question.id} asks which one holds: answer {', '.join(m.id for m in options)}, or neither")
     if meaning in ("earlier", "later") and len(options) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from jiyi.domain.belief import Observation, rival_keys
@@ -10,6 +10,7 @@ from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Evidence, Memory, Mode, Source, parse_id
 from jiyi.domain.plans import Plan
 from jiyi.domain.questions import ANSWERED, Answer, AnswerWords, Kind, Question, questions, read_answer
+from jiyi.domain.relations import render
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.correcting import read_correction
@@ -47,7 +48,7 @@ class Answering:
         number = parse_id(question, "q")
         asked = next((q for q in self.questions(unit, scope, occasion.now, zone) if q.number == number), None)
         if asked is None:
-            raise NotFound(f"no open question {question} here: it may be answered already; questions() lists them")
+            raise NotFound(f"no open question {question} here: it may be answered already. Look at what is asked now")
         answer = read_answer(asked, text, self.words)
         if answer.kind is Kind.STATEMENT:
             return self._stated(unit, scope, asked, text, occasion, zone)
@@ -66,12 +67,22 @@ class Answering:
         at = occasion.now.astimezone(zone)
         about = asked.options[-1]
         said = read_correction(text, about, at, self.distiller, self.judging.vocabulary)
-        if said.key != about.key or (
-            said.value and len(text) > MAX_VALUE and said.triple and said.triple.object == text
-        ):
+        literal = said.triple is not None and said.triple.object == text
+        if said.key != about.key or (literal and (len(text) > MAX_VALUE or self.words.speaks(text))):
             choices = ", ".join(m.id for m in asked.options)
-            raise InputError(f"this does not answer {asked.id}: say {choices}, the right value, “neither”, or “skip”")
-        return self.judging.decision(unit, scope, list(asked.options), (said,), occasion)
+            raise InputError(
+                f"this does not answer {asked.id}: say {choices}, the right value alone, “neither”, or “skip”"
+            )
+        relation = self.judging.vocabulary.get(said.triple.relation) if said.triple else None
+        if relation is not None and said.triple is not None:
+            # As it is told of the user, not as they said it.
+            told = render(relation, said.triple.subject, said.triple.object, said.language, negated=said.triple.negated)
+            said = replace(said, text=told)
+        # What once stood is over, as where one of several was chosen; what only waited was never so.
+        wrong = [m for m in asked.options if m.never_stood or len(asked.options) == 1]
+        if len(wrong) < len(asked.options):
+            said = replace(said, mode=Mode.CHANGE, at=max(at, *(m.affirmed_at for m in asked.options)))
+        return self.judging.decision(unit, scope, wrong, (said,), occasion)
 
 
 def _confirmed(memory: Memory, asked: Question, now: datetime, policy: ConfidencePolicy) -> Observation:

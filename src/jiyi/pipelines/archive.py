@@ -131,6 +131,19 @@ def write_archive(
     return summary
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file; no for a name that no file can have, which writing will tell."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def told(error: OSError | ValueError) -> str:
+    """What is wrong with a file, without its name."""
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
 def _member(name: str) -> zipfile.ZipInfo:
     """Always the same time and mode, so that the same memory gives the same file."""
     member = zipfile.ZipInfo(name)
@@ -142,15 +155,19 @@ def _member(name: str) -> zipfile.ZipInfo:
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes its name when it is complete."""
-    part = path.with_name(f"{path.name}.part")
+    if is_there(path):
+        raise InputError(f"{path} exists already: choose another name for the export")
     try:
+        part = path.with_name(f"{path.name}.part")
+        part.unlink(missing_ok=True)  # first, since its name is the longer one
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         raise InputError(f"{path} exists already: choose another name for the export") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be written ({error}): nothing was exported") from None
+        raise InputError(
+            f"{path} cannot be written ({told(error)}): choose another name. Nothing was exported"
+        ) from None
     try:
-        part.unlink(missing_ok=True)
         with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "w+b") as file:
             yield file
             file.flush()

@@ -295,7 +295,7 @@ class Forgetting:
         found = unit.messages.window(scope, session=session, limit=max(unit.messages.last_seq(scope), 1))
         told = any(_was_told(e, session) for m, *_ in pictures.values() for e in m.evidence)
         if not found and not told:
-            raise NotFound(f"no session {session!r} here: sessions() lists them")
+            raise NotFound(f"no session {session!r} here: look it up in the list of sessions")
         return _Target(whole={m.seq for m in found}, told=session, ever=False)
 
     def _time(self, unit: Unit, scope: Scope, request: Request, pictures: Pictures) -> _Target:

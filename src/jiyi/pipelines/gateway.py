@@ -346,6 +346,11 @@ class Gateway:
             PlanRefused: the scope holds something, or once did.
         """
         if unit.messages.last_seq(scope) or unit.memories.last_seq(scope) or unit.ledger.last_seq(scope):
+            if unit.forgotten.receipts(scope) and not unit.memories.listing(scope, status=None, limit=1):
+                raise PlanRefused(
+                    f"what {scope} held was forgotten, and its numbers stay given out, so an export cannot come back there "
+                    "exactly as it was: import it as a new user"
+                )
             raise PlanRefused(
                 f"{scope} already has a memory, and an export is never mixed into one: import it as a new user"
             )

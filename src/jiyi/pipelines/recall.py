@@ -345,8 +345,7 @@ class Recall:
             return _summary_item(match.item, score, why)
         memory = match.item
         if memory.status is not Status.LIVE:
-            until = memory.valid_to.date().isoformat() if memory.valid_to else "it was forgotten"
-            dropped.append((memory.id, f"no longer believed since {until}"))
+            dropped.append((memory.id, _not_believed(memory)))
             return None
         if memory.tier is Tier.ARCHIVE and Tier.ARCHIVE not in filters.tiers:
             dropped.append((memory.id, "is in the archive"))
@@ -449,6 +448,13 @@ def _found_by(match: Match) -> str:
 
 def _read_at(heat: Heat | None) -> datetime | None:
     return None if heat is None else heat.at
+
+
+def _not_believed(memory: Memory) -> str:
+    if memory.never_stood:
+        return "waits: it contradicts what stands"
+    since = "" if memory.valid_to is None else f" since {memory.valid_to.date().isoformat()}"
+    return f"no longer believed{since}{', to be verified' if memory.status is Status.HELD else ''}"
 
 
 def _over(memory: Memory) -> str:

@@ -101,7 +101,7 @@ def consent(*, given: bool, notice: str, redaction: Redaction) -> Decision:
     if not isinstance(given, bool):
         raise InputError(f"given = {given!r}: use True or False")
     if not isinstance(notice, str) or (given and not notice.strip()):
-        raise InputError("consent to what? Give notice= the version of the data-use notice that was shown, or its text")
+        raise InputError("consent to what? Name the data-use notice that was shown: its version, or its text")
     if len(notice) > NOTICE_CHARS:
         raise TooLarge("the notice", len(notice), NOTICE_CHARS)
     named = redaction.text(clean_text(notice.strip()))

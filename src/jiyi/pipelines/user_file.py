@@ -113,7 +113,7 @@ def save(path: Path, text: str) -> None:
             part.unlink(missing_ok=True)
             raise
     except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be written ({error}): nothing was written") from error
+        raise InputError(f"{path} cannot be written ({error}): choose another name. Nothing was written") from error
 
 
 # ------------------------------------------------------------------ reading

@@ -34,12 +34,22 @@ def back_up(source: Path, target: Path) -> None:
     flush_to_disk(target.parent)
 
 
+_LONGEST_BESIDE = ".forgotten.00000000.part"
+"""What comes to stand beside a database has longer names than itself: they must fit as well."""
+
+
 def _claim(target: Path) -> Path:
     """Take a name that is free, so that two backups at once cannot both take it; returns where to write first."""
+    part = target.with_name(f"{target.name}.part")
+    try:
+        target.with_name(f"{target.name}{_LONGEST_BESIDE}").unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{target} cannot be written ({error.strerror}): choose another name for the backup"
+        ) from error
     if not make_file(target):
         raise StoreError(f"{target} exists already: choose another name for the backup")
-    part = target.with_name(f"{target.name}.part")
-    part.unlink(missing_ok=True)
     return part
 
 

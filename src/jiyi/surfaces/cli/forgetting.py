@@ -82,6 +82,9 @@ def forget(
         if dry_run:
             call.out.show(_document(planned, me, call, dry_run=True), _planned_lines(planned, call))
             return None
+        if topic is not None and not planned.proof.erased:
+            call.out.show(_document(planned, me, call), [f"nothing of {topic!r} is here: nothing was forgotten"])
+            return None
         _ask(call, yes, memory or asked[0], _planned_lines(planned, call))
         receipt = me.forget(**wanted)  # type: ignore[arg-type]
         call.out.show(_document(receipt, me, call), _done_lines(receipt, memory or "it", call))

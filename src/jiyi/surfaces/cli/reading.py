@@ -14,7 +14,7 @@ import typer
 from jiyi.domain.bitemporal import AsOf
 from jiyi.domain.memory import Category, Language, Status, Tier
 from jiyi.domain.profile import ProfileLine, diff_profiles
-from jiyi.errors import InputError
+from jiyi.errors import InputError, NotFound
 from jiyi.surfaces.cli.calls import CATEGORIES, Call
 from jiyi.surfaces.cli.output import counted
 from jiyi.surfaces.cli.user_file import read_file, write_file
@@ -221,6 +221,8 @@ def summaries(
     """List what sessions came to; `jiyi history --around s3` opens one into its turns."""
     with call.memory() as me:
         found = me.summaries(session)
+        if session is not None and not found and not me.history(session=session, limit=1).messages:
+            raise NotFound(f"no session {session!r} here: `jiyi sessions` lists them")
     if not found:
         call.out.note("no summaries yet: a session is summarised when it ends (`jiyi end SESSION`) or falls silent")
     call.out.show(

@@ -34,6 +34,10 @@ from jiyi.surfaces.cli.wording import (
 E = TypeVar("E", bound=InputError)
 
 
+NOT_REMEMBERED = 1
+"""The memory is paused, so what was asked for did not happen: a script must see that."""
+
+
 def remember(
     call: Call,
     text: Annotated[str, typer.Argument(help="One statement about the user, in Chinese or English.")],
@@ -46,13 +50,14 @@ def remember(
     source: Annotated[
         Source, typer.Option(metavar="NAME", help="On whose word: declared, verified, inferred, imported or tool.")
     ] = Source.DECLARED,
-) -> None:
+) -> int | None:
     """Remember one statement, as declared by the user."""
     with call.layer() as layer:
         me = call.of(layer)
         receipt = me.remember(text, category=category, importance=importance, source=source)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, "remembered"))
+    return NOT_REMEMBERED if receipt.paused else None
 
 
 # ------------------------------------------------------------------ observe
