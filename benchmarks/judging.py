@@ -13,16 +13,18 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+from jiyi.assembly import load_refining, load_segmenter
 from jiyi.domain.belief import Observation, weigh
 from jiyi.domain.memory import Category, Evidence, Memory, Mode, Source, Triple
-from jiyi.domain.relations import USER, Relation
+from jiyi.domain.relations import USER, Detail, Relation
 from jiyi.domain.revision import revise
 
 BELIEFS = 1000
 ROUNDS = 200
 START = datetime(2026, 1, 1, tzinfo=UTC)
-MANY = Relation("LIKES", Category.PREFERENCE, False, USER)
-ONE = Relation("LIVES_IN", Category.PROFILE, True, USER)
+MANY = Relation("USES_TOOL", Category.PREFERENCE, False, USER, refines=Detail.RELEASE)
+ONE = Relation("LIVES_IN", Category.PROFILE, True, USER, refines=Detail.PLACE)
+REFINING = load_refining(load_segmenter())
 
 
 def said(relation: Relation, value: str, number: int, mode: Mode = Mode.STATEMENT) -> Observation:
@@ -38,7 +40,7 @@ def believed(relation: Relation, talk: Sequence[Observation]) -> list[Memory]:
     for observation in talk:
         # Each value stands for itself, or follows on the last one: what lies further back does not change any more.
         near = list(beliefs.values())[-2:]
-        settlement = weigh(observation, near, relation)
+        settlement = weigh(observation, near, relation, finer=REFINING.of(relation))
         for change in revise(observation, settlement, near, count(len(beliefs) + 1), observation.at):
             if change.after is not None:
                 beliefs[change.seq] = change.after
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name, relation, beliefs in prepared:
             fresh = said(relation, "v7", 2 * BELIEFS + number)
             began = time.process_time()
-            weigh(fresh, beliefs, relation)
+            weigh(fresh, beliefs, relation, finer=REFINING.of(relation))
             spent[name].append(time.process_time() - began)
     lines = ["| beside | p50 CPU ms | p95 CPU ms |", "|---|---:|---:|"]
     found = {}

@@ -277,7 +277,8 @@ def _forms(values: set[str], known: set[str], finer: Finer) -> set[str]:
     """Values with all known ones that are finer or coarser forms of them, and of those again."""
     found, fresh = set(values), set(values)
     while fresh:
-        fresh = {v for v in known - found if any(finer(v, one) or finer(one, v) for one in fresh)}
+        left = known - found
+        fresh = {v for one in fresh for v in left if finer(v, one) or finer(one, v)}
         found |= fresh
     return found
 

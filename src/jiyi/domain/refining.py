@@ -84,6 +84,8 @@ class Refining:
 
     def _release(self, fine: str, coarse: str) -> bool:
         """A version or an edition of the same product."""
+        if not fine.startswith(coarse):  # as it is with nearly all of a thousand values
+            return False
         if coarse[-1:].isdigit() and " " in coarse and re.fullmatch(r"(?:\.\d+)+", fine.removeprefix(coarse)):
             return fine.startswith(coarse)
         rest = self._after(fine, coarse, glued=True)
@@ -97,12 +99,16 @@ class Refining:
     def _name(self, fine: str, coarse: str) -> bool:
         """A full name after a first name, in letters with spaces between: a name of three characters is another name
         than that of its first two."""
+        if not fine.startswith(coarse):
+            return False
         rest = self._after(fine, coarse, glued=False)
         told = all(w.replace("'", "").replace("’", "").isalpha() and w not in self.words["joining"] for w in rest)
         return bool(rest) and told and not any(_HAN_EDGE.match(c) for c in fine)
 
     def _called(self, fine: str, coarse: str) -> bool:
         """The same with its name."""
+        if coarse not in fine:
+            return False
         said = "|".join(map(re.escape, self.words["called"]))
         return (
             re.fullmatch(rf"{re.escape(coarse)} (?:{said}) \S.*", fine) is not None
