@@ -19,8 +19,7 @@ from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
 from jiyi.domain.refining import Refining, parse_refining
 from jiyi.domain.relations import Phrases, Vocabulary, parse_vocabulary
-from jiyi.domain.vectors import Scan
-from jiyi.embedders import choose_scan, follow_embedder, open_embedding
+from jiyi.embedders import follow_embedder, open_embedding, vector_rules
 from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
@@ -59,6 +58,7 @@ from jiyi.ports import ChatModel, Keys, Store
 from jiyi.settings import EmbedderName, GuardPolicy, Settings, read_settings, zone
 from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
 from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
+from jiyi.stores.sqlite.vectors import VectorRules
 from jiyi.text.cleaning import Cleaner, CleaningRules, parse_cleaning
 from jiyi.text.poisoning import PoisoningRules, Screen, parse_poisoning
 from jiyi.text.query_reading import Announcements
@@ -119,7 +119,7 @@ def open_memory(
     elif overrides or path is not None:
         raise SettingsError("give either settings= or a path and keywords, not both")
     own = None if isinstance(embedder, str) else embedder
-    store = _open_store(settings, reindexing=reindexing, scan=choose_scan(settings, own))
+    store = _open_store(settings, reindexing=reindexing, vectors=vector_rules(settings, own))
     try:
         file = None if settings.path == REFERENCE else database_file(settings)
         words = _dictionary(store, settings.dictionary, reindexing=reindexing)
@@ -307,7 +307,7 @@ def _model_distiller(
     )
 
 
-def _open_store(settings: Settings, *, reindexing: bool, scan: Scan) -> Store:
+def _open_store(settings: Settings, *, reindexing: bool, vectors: VectorRules) -> Store:
     if settings.path == REFERENCE:
         from jiyi.stores.reference import open_reference
 
@@ -321,9 +321,9 @@ def _open_store(settings: Settings, *, reindexing: bool, scan: Scan) -> Store:
             text_index=settings.memory_index,
             message_index=settings.message_index,
             synchronous=settings.synchronous,
-            scan=scan,
+            vectors=vectors,
         )
-    store = open_sqlite(path, synchronous=settings.synchronous, scan=scan)
+    store = open_sqlite(path, synchronous=settings.synchronous, vectors=vectors)
     if store.meta(SEGMENTER) is not None:
         # Until the rebuild is done the file says so: whoever opens it after a crash is told to reindex (SPEC O1).
         store.set_meta(SEGMENTER, UNFINISHED)

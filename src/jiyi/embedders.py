@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from jiyi.domain.vectors import Scan, plain_scan
-from jiyi.embedding import Embedder
+from jiyi.embedding import Embedder, VectorEngine
 from jiyi.engine import Parts
 from jiyi.errors import MissingExtra, SettingsError
 from jiyi.jobs import Clock
@@ -17,6 +16,7 @@ from jiyi.pipelines.modelling.spending import EmbeddingMeter
 from jiyi.pipelines.vectors import Embedding
 from jiyi.ports import Store
 from jiyi.settings import ModelPolicy, Settings, zone
+from jiyi.stores.sqlite.vectors import VectorRules
 
 log = logging.getLogger("jiyi.embedders")
 
@@ -97,10 +97,25 @@ def follow_embedder(store: Store, parts: Parts) -> None:
     store.set_meta(EMBEDDER, name)  # last: whoever is killed before does it again
 
 
-def choose_scan(settings: Settings, own: Embedder | None) -> Scan:
-    """How the store compares vectors."""
-    if own is None and settings.embedder == "none":
-        return plain_scan  # Who has no vectors need not load numpy.
+def vector_rules(settings: Settings, own: Embedder | None) -> VectorRules:
+    """How the store compares vectors, and which engine follows it.
+
+    Raises:
+        SettingsError: no such engine. MissingExtra: its package is not installed.
+    """
+    if own is None and settings.embedder == "none" and settings.vector_engine is None:
+        return VectorRules()  # Who has no vectors need not load numpy.
     from jiyi.stores.scanning import numpy_scan
 
-    return numpy_scan
+    return VectorRules(numpy_scan, _engine(settings.vector_engine))
+
+
+def _engine(place: str | None) -> VectorEngine | None:
+    if place is None:
+        return None
+    kind, _, where = place.partition(":")
+    if kind != "chroma" or not where:
+        raise SettingsError(f"vector_engine = {place!r}: write it as chroma:FOLDER or chroma:http://HOST:PORT")
+    from jiyi.stores.chroma import open_chroma
+
+    return open_chroma(where)

@@ -1,9 +1,12 @@
-"""The port of embedding models (SPEC R11): what turns texts into vectors. The index that holds them is a part of `ports.Unit`."""
+"""The ports around vectors (SPEC R11): what turns texts into them, and an engine beside the database that finds the nearest.
+The index that holds them is a part of `ports.Unit`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
+
+from jiyi.domain.vectors import Vector
 
 if TYPE_CHECKING:  # Only who embeds needs numpy.
     from numpy import float32
@@ -54,3 +57,43 @@ class Embedder(Protocol):
 
     def close(self) -> None:
         """Let go of connections. Closing twice is fine."""
+
+
+class VectorEngine(Protocol):
+    """Finds the nearest vectors, outside the database and its transactions. It follows the database, which keeps the vectors
+    as well: what it finds is looked at again there, and without it everything is looked at.
+
+    Every method raises `EngineUnavailable` when the engine does not answer.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is and where, for people."""
+
+    def put(self, collection: str, vectors: Mapping[int, Vector]) -> None:
+        """Hold these, each in the place of the one of its number. The collection is made when there is none."""
+
+    def remove(self, collection: str, seqs: Collection[int]) -> None:
+        """Let go of these; what is not there changes nothing."""
+
+    def near(self, collection: str, query: Vector, limit: int) -> dict[int, Vector]:
+        """Some of the nearest, `limit` at the most, as they were put. An engine may miss a few."""
+
+    def marks(self, collection: str) -> dict[int, int]:
+        """A number that tells one vector from another, `mark_of`, for each that is held."""
+
+    def drop(self, collection: str) -> None:
+        """Let go of a whole collection; nothing happens when there is none."""
+
+    def collections(self, prefix: str) -> list[str]:
+        """Those whose name begins so."""
+
+    def token(self, prefix: str) -> str:
+        """What `set_token` said last, empty at first: how far the engine has followed."""
+
+    def set_token(self, prefix: str, token: str) -> None: ...
+
+    def purge(self) -> None:
+        """Leave no byte of what went, where the engine's files are ours."""
+
+    def close(self) -> None: ...

@@ -15,7 +15,7 @@ from jiyi.domain.plans import ADMIN, Actor
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
-from jiyi.errors import StoreBusy
+from jiyi.errors import EngineUnavailable, StoreBusy
 from jiyi.jobs import Clock, Handler, Runner, Thinking, Worker
 from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.archive import Archive, is_there
@@ -117,9 +117,13 @@ class Engine:
         return done
 
     def tidy(self) -> None:
-        """Purge what was erased, also by a process that was killed since. One purge serves many erasures: each rewrites
-        the file, so no more than a tenth of the time goes into them."""
+        """Tell a vector engine what changed. Purge what was erased, also by a process that was killed since. One purge serves
+        many erasures: each rewrites the file, so no more than a tenth of the time goes into them."""
         with self._purging:
+            try:
+                self.store.catch_up()
+            except EngineUnavailable as error:
+                log.warning("%s", error)
             begun = self.clock()
             waits = self._purge_again_at is not None and begun < self._purge_again_at
             if waits or not self.store.erased():

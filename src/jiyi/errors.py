@@ -15,6 +15,7 @@
     │   ├── StoreClosed                used after close()
     │   ├── StoreBusy                  another process held the write lock for too long
     │   ├── StoreCorrupt               a check failed; names the repair
+    │   ├── EngineUnavailable          a vector engine beside the database does not answer; the database does
     │   ├── SegmenterMismatch          the index was built with another segmenter; names `jiyi reindex`
     │   └── MigrationError             an unknown, edited or failing migration
     ├── ModelError                     the language model gave no answer that can be used; the messages are safe
@@ -139,6 +140,10 @@ class StoreBusy(StoreError):
 
 class StoreCorrupt(StoreError):
     """A check of the database failed."""
+
+
+class EngineUnavailable(StoreError):
+    """A vector engine beside the database does not answer. Nothing is lost: the database holds the vectors."""
 
 
 class SegmenterMismatch(StoreError):

@@ -589,6 +589,13 @@ class Store(Protocol):
     def purge(self) -> None:
         """*Operator.* Make erased bytes unfindable: checkpoint the log, drop freed pages' content."""
 
+    def catch_up(self) -> int:
+        """*Operator.* Tell what follows the database from outside, a vector engine, what changed; gives how many changes.
+
+        Raises:
+            EngineUnavailable: it does not answer; nothing is lost, and it is told later.
+        """
+
     def backup(self, target: str) -> None:
         """Copy the database to a new file while it is in use.
 

@@ -210,6 +210,9 @@ class Settings:
     embedder: EmbedderName = "none"
     # A TOML file with synonyms of your own ([zh] and [en], each with lists `same` and `near`), beside the shipped ones.
     synonyms: str | None = None
+    # An engine that finds the nearest vectors, beside the database, which holds them all the same and looks through them itself
+    # without one: chroma:FOLDER, or chroma:http://HOST:PORT (the extra chroma).
+    vector_engine: str | None = None
     # Whether background jobs run in a thread of this process; otherwise call work().
     worker: bool = True
     limits: Limits = field(default_factory=Limits)

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from jiyi.domain.vectors import Scan, plain_scan
 from jiyi.ports import Store
 from jiyi.settings import TextIndexName
 from jiyi.stores.scanning import numpy_scan
 from jiyi.stores.sqlite.store import open_sqlite
+from jiyi.stores.sqlite.vectors import VectorRules
 from jiyi.testing import contract
 
 
 class Sqlite:
     text_index: TextIndexName = "postings"
-    scan: Scan = staticmethod(plain_scan)
+    vectors = VectorRules()
 
     @pytest.fixture
     def opened(self) -> Iterator[ExitStack]:
@@ -24,7 +24,7 @@ class Sqlite:
     @pytest.fixture
     def open_at(self, opened: ExitStack) -> Callable[[Path | str], Store]:
         def open_at(path: Path | str) -> Store:
-            store = open_sqlite(path, text_index=self.text_index, synchronous="NORMAL", scan=self.scan)
+            store = open_sqlite(path, text_index=self.text_index, synchronous="NORMAL", vectors=self.vectors)
             opened.callback(store.close)
             return store
 
@@ -48,7 +48,7 @@ class Native(Sqlite):
 
 
 class Numpy(Sqlite):
-    scan = staticmethod(numpy_scan)
+    vectors = VectorRules(numpy_scan)
 
 
 class TestForgotten(Sqlite, contract.ForgottenContract): ...

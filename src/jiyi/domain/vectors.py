@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+from zlib import crc32
 
 from jiyi.errors import InputError
 
@@ -89,6 +90,10 @@ def score_of(product: int, square: int, other: int) -> int:
 def cosine(one: Vector, other: Vector) -> float:
     product = sum(map(int.__mul__, memoryview(one.numbers).cast("b"), memoryview(other.numbers).cast("b")))
     return score_of(product, one.square, other.square) / STEPS
+
+
+def mark_of(vector: Vector) -> int:
+    return crc32(vector.numbers)
 
 
 def chunk_of(vectors: Mapping[int, Vector]) -> Chunk:

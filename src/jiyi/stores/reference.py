@@ -514,6 +514,9 @@ class ReferenceStore(Store):
         if self.erased():
             self._transaction(lambda state: setattr(state, "erased", False))
 
+    def catch_up(self) -> int:
+        return 0
+
     def backup(self, target: str) -> None:
         self._check_open()
         if target in self.data.backups:

@@ -6,14 +6,15 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar, get_args
 
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
-from jiyi.domain.vectors import Scan, plain_scan
 from jiyi.errors import InputError, StoreError
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import TextIndexName
@@ -22,16 +23,19 @@ from jiyi.stores.sqlite import care, checks, native
 from jiyi.stores.sqlite.access import ERASED, Access, store_error
 from jiyi.stores.sqlite.backup import back_up
 from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_writer, make_file
+from jiyi.stores.sqlite.following import TOKEN, Follower, leave
 from jiyi.stores.sqlite.postings import term_hash
 from jiyi.stores.sqlite.readers import Readers
 from jiyi.stores.sqlite.schema import migrate_up, shipped
 from jiyi.stores.sqlite.text_index import CHOSEN_KINDS, TextRules
 from jiyi.stores.sqlite.unit import SqliteUnit
+from jiyi.stores.sqlite.vectors import VectorRules
 from jiyi.stores.sqlite.writer import Writer
 
 T = TypeVar("T")
 
 STANDARD_BM25 = BM25()
+NO_ENGINE = VectorRules()
 
 
 def open_sqlite(
@@ -41,7 +45,7 @@ def open_sqlite(
     message_index: TextIndexName | None = None,
     synchronous: Synchronous = "FULL",
     bm25: BM25 = STANDARD_BM25,
-    scan: Scan = plain_scan,
+    vectors: VectorRules = NO_ENGINE,
 ) -> SqliteStore:
     """Open a database file; make it, or bring its schema up to date, when needed.
 
@@ -51,7 +55,7 @@ def open_sqlite(
             out. `message_index` is the same for messages, by default the same index.
         synchronous: `FULL` survives a power loss; `NORMAL` may lose the last commits in one, never in a crash.
         bm25: how the text index scores.
-        scan: how vectors are compared; `stores.scanning.numpy_scan` does it fast.
+        vectors: how vectors are compared, `stores.scanning.numpy_scan` does it fast; and an engine that follows the file.
 
     Raises:
         StoreError: not a database of jiyi, or one with another text index; says what to do.
@@ -78,7 +82,9 @@ def open_sqlite(
     except BaseException:
         connection.close()
         raise
-    store = SqliteStore(file, connection, secret, synchronous, bm25, scan)
+    store = SqliteStore(file, connection, secret, synchronous, bm25, vectors)
+    if vectors.engine is None and TOKEN in settings:
+        store.leave_engine()
     for kind, name in asked.items():
         if name not in (None, settings[_setting(kind)]):
             store.close()
@@ -134,13 +140,14 @@ class SqliteStore(Store):
         secret: bytes,
         synchronous: Synchronous,
         bm25: BM25,
-        scan: Scan,
+        vectors: VectorRules,
     ) -> None:
         self.path = path
         self._secret = secret
         self._synchronous = synchronous
         self._bm25 = bm25
-        self._scan = scan
+        prefix = f"jiyi-{sha256(secret).hexdigest()[:12]}"
+        self._vectors = replace(vectors, prefix=prefix)
         hashed = term_hash(secret)
 
         @lru_cache(maxsize=4)
@@ -151,13 +158,15 @@ class SqliteStore(Store):
         known_owners: dict[Scope, int] = {}
         self._readers = Readers(path, known_owners, self._unit)
         self._writer = Writer(connection, known_owners)
+        engine = self._vectors.engine
+        self._follower = None if engine is None else Follower(self, engine, self._vectors)
 
     def _unit(self, access: Access) -> SqliteUnit:
         """The ports of one unit of work, with the text indexes that the database uses at this moment."""
         # Read each time: another process may have changed them. It also fixes the snapshot of a reading unit now.
         sql = "SELECT value FROM store_setting WHERE name IN ('text.memory', 'text.message') ORDER BY name"
         (memory,), (message,) = access.rows(sql)
-        return SqliteUnit(access, self._rules(memory, message), self._secret, self._scan)
+        return SqliteUnit(access, self._rules(memory, message), self._secret, self._vectors)
 
     def read(self) -> AbstractContextManager[Unit]:
         return self._readers.snapshot()
@@ -196,7 +205,9 @@ class SqliteStore(Store):
     def check(self, terms_of: Callable[[Kind, Memory | Message | SessionSummary], Document]) -> Iterator[Check]:
         with self._readers.snapshot():
             pass  # refuses when closed or forked
-        return checks.check(self.path, self._unit, self._writer, terms_of)
+        yield from checks.check(self.path, self._unit, self._writer, terms_of)
+        if self._follower is not None:
+            yield self._follower.check()
 
     def repair(self) -> list[str]:
         """*Operator.* Make indexes and counters right again; returns what was done, one line each.
@@ -213,6 +224,16 @@ class SqliteStore(Store):
     def purge(self) -> None:
         """*Operator.* Leave no erased byte in the files. Writes wait meanwhile: about ten seconds a gigabyte."""
         self._writer.alone(care.purge)
+        if self._follower is not None:
+            self._follower.purge()
+
+    def catch_up(self) -> int:
+        """*Operator.* Tell the vector engine what changed; gives how many changes."""
+        return 0 if self._follower is None else self._follower.catch_up()
+
+    def leave_engine(self) -> None:
+        """An engine that followed this database hears of nothing from now on: the next time all is compared."""
+        self._writer.write(leave)
 
     def backup(self, target: str) -> None:
         with self._readers.snapshot():
@@ -222,3 +243,5 @@ class SqliteStore(Store):
     def close(self) -> None:
         self._writer.close()
         self._readers.close()
+        if self._vectors.engine is not None:
+            self._vectors.engine.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from jiyi.domain.scope import Scope
-from jiyi.domain.vectors import Scan
 from jiyi.ports import Unit
 from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.forgotten import SqliteForgotten
@@ -17,18 +16,18 @@ from jiyi.stores.sqlite.standings import SqliteStandings
 from jiyi.stores.sqlite.summaries import SqliteSummaries
 from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
 from jiyi.stores.sqlite.traces import SqliteTraces
-from jiyi.stores.sqlite.vectors import SqliteVectors
+from jiyi.stores.sqlite.vectors import SqliteVectors, VectorRules
 
 
 class SqliteUnit(Unit):
-    def __init__(self, access: Access, rules: TextRules, secret: bytes, scan: Scan) -> None:
+    def __init__(self, access: Access, rules: TextRules, secret: bytes, vectors: VectorRules) -> None:
         self._access = access
         self._forgotten = SqliteForgotten(access, secret)
         self._messages = SqliteMessages(access)
         self._memories = SqliteMemories(access)
         self._summaries = SqliteSummaries(access)
         self._text = SqliteTextIndex(access, rules)
-        self._vectors = SqliteVectors(access, scan)
+        self._vectors = SqliteVectors(access, vectors)
         self._ledger = SqliteLedger(access)
         self._jobs = SqliteJobs(access)
         self._schedule = SqliteSchedule(access)

@@ -7,7 +7,9 @@ read fifteen times as fast. A chunk that lost most of its vectors becomes rows a
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import (
@@ -17,25 +19,48 @@ from jiyi.domain.vectors import (
     Vector,
     VectorSet,
     chunk_of,
+    plain_scan,
     seqs_of,
     vectors_of,
 )
-from jiyi.errors import InputError
+from jiyi.embedding import VectorEngine
+from jiyi.errors import EngineUnavailable, InputError
 from jiyi.ports import Kind, VectorIndex
 from jiyi.stores.encoding import damage
 from jiyi.stores.sqlite.access import MAX_SEQ, Access, at_most
 from jiyi.stores.sqlite.text_index import KIND_NUMBERS
 
+log = logging.getLogger("jiyi.vectors")
+
 SIZE = 256
 SPARSE = 64
 """A chunk with fewer vectors is not worth its reading: what is left of it becomes rows."""
 READ_AT_ONCE = 64
+MARGIN = 64
+"""What an engine is asked for beyond the limit: it orders equal ones otherwise, and misses a few."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRules:
+    """What is decided once for a store: how vectors are compared, and which engine finds them, if any.
+
+    `prefix` begins the names of this database's collections. Sets with fewer than `share` times as many vectors as are asked
+    for are looked through here: no engine is quicker.
+    """
+
+    scan: Scan = plain_scan
+    engine: VectorEngine | None = None
+    prefix: str = ""
+    share: int = 4
+
+    def collection(self, number: int, kind: int) -> str:
+        return f"{self.prefix}-{number}-{kind}"
 
 
 class SqliteVectors(VectorIndex):
-    def __init__(self, access: Access, scan: Scan) -> None:
+    def __init__(self, access: Access, rules: VectorRules) -> None:
         self._access = access
-        self._scan = scan
+        self._rules = rules
 
     # ------------------------------------------------------------------------------ sets
 
@@ -59,6 +84,8 @@ class SqliteVectors(VectorIndex):
         for table in ("vector_fresh", "vector_chunk"):
             self._access.change(f"DELETE FROM {table} WHERE vset = ?", (number,))
         self._access.change("DELETE FROM vector_set WHERE number = ?", (number,))
+        for kind in KIND_NUMBERS.values():
+            self._tell(number, kind, [0])
         return gone
 
     def embedded_up_to(self, scope: Scope, model: str) -> int:
@@ -95,12 +122,24 @@ class SqliteVectors(VectorIndex):
         self._take(number, KIND_NUMBERS[kind], vectors)
         self._put(number, KIND_NUMBERS[kind], vectors)
         self._fold(number, KIND_NUMBERS[kind])
+        self._tell(number, KIND_NUMBERS[kind], vectors)
 
     def remove(self, scope: Scope, kind: Kind, seqs: Collection[int]) -> int:
         self._access.check_writable()
         owner = self._access.owner(scope)
         numbers = self._access.rows("SELECT number FROM vector_set WHERE owner = ?", (owner,)) if seqs else []
-        return sum(self._take(number, KIND_NUMBERS[kind], seqs) for (number,) in numbers)
+        total = 0
+        for (number,) in numbers:
+            if gone := self._take(number, KIND_NUMBERS[kind], seqs):
+                self._tell(number, KIND_NUMBERS[kind], seqs)
+                total += gone
+        return total
+
+    def _tell(self, number: int, kind: int, seqs: Iterable[int]) -> None:
+        """Let the engine hear of it once this is committed."""
+        if self._rules.engine is not None:
+            sql = "INSERT INTO vector_outbox (vset, kind, seq) VALUES (?, ?, ?)"
+            self._access.change_many(sql, [(number, kind, seq) for seq in seqs])
 
     def _put(self, number: int, kind: int, vectors: Mapping[int, Vector]) -> None:
         rows = [(number, kind, seq, v.square, v.numbers) for seq, v in vectors.items()]
@@ -111,17 +150,14 @@ class SqliteVectors(VectorIndex):
         if not seqs:
             return 0
         sql = "DELETE FROM vector_fresh WHERE vset = ? AND kind = ? AND seq IN (SELECT value FROM json_each(?))"
-        gone, going = self._access.change(sql, (number, kind, json.dumps(list(seqs)))), set(seqs)
-        sql = "SELECT id, seqs FROM vector_chunk WHERE vset = ? AND kind = ? AND first <= ? AND last >= ?"
-        for key, packed in self._access.rows(sql, (number, kind, max(going), min(going))):
-            if lost := going.intersection(seqs_of(packed)):
-                gone += len(lost)
-                self._shrink(number, kind, key, lost)
+        gone = self._access.change(sql, (number, kind, json.dumps(list(seqs))))
+        for key, lost in self._holding(number, kind, seqs).items():
+            gone += len(lost)
+            self._shrink(number, kind, key, lost)
         return gone
 
     def _shrink(self, number: int, kind: int, key: int, gone: Collection[int]) -> None:
-        [row] = self._access.rows("SELECT seqs, squares, numbers FROM vector_chunk WHERE id = ?", (key,))
-        left = {seq: v for seq, v in vectors_of(Chunk(*row)) if seq not in gone}
+        left = {seq: v for seq, v in vectors_of(self._chunk(key)) if seq not in gone}
         self._access.change("DELETE FROM vector_chunk WHERE id = ?", (key,))
         if len(left) < SPARSE:
             self._put(number, kind, left)
@@ -151,11 +187,28 @@ class SqliteVectors(VectorIndex):
         if self._set(scope, model) is None or limit < 1:
             return []
         number = self._check(scope, model, [query.dimension])
-        return self._nearest(number, KIND_NUMBERS[kind], query, at_most(limit))
+        found = self._by_engine(scope, kind, model, number, query, limit)
+        return self._nearest(number, KIND_NUMBERS[kind], query, at_most(limit)) if found is None else found
+
+    def _by_engine(
+        self, scope: Scope, kind: Kind, model: str, number: int, query: Vector, limit: int
+    ) -> list[Neighbour] | None:
+        """What the engine finds, compared here as everywhere; None when it is better not asked."""
+        engine, place = self._rules.engine, (number, KIND_NUMBERS[kind])
+        if engine is None or self.count(scope, kind, model) < self._rules.share * limit:
+            return None
+        if self._access.rows("SELECT 1 FROM vector_outbox WHERE vset = ? AND kind = ? LIMIT 1", place):
+            return None  # It has not heard of everything.
+        try:
+            found = engine.near(self._rules.collection(*place), query, limit + MARGIN)
+        except EngineUnavailable as error:
+            log.warning("all vectors are looked through: %s", error)
+            return None
+        return self._rules.scan([chunk_of(found)], query, limit) if found else None
 
     @damage
     def _nearest(self, number: int, kind: int, query: Vector, limit: int) -> list[Neighbour]:
-        return self._scan(self._chunks(number, kind), query, limit)
+        return self._rules.scan(self._chunks(number, kind), query, limit)
 
     def _chunks(self, number: int, kind: int) -> Iterator[Chunk]:
         sql = "SELECT seq, square, numbers FROM vector_fresh WHERE vset = ? AND kind = ?"
@@ -187,3 +240,36 @@ class SqliteVectors(VectorIndex):
                  + (SELECT coalesce(sum(length(seqs) / 4), 0) FROM vector_chunk WHERE vset = :set AND kind = :kind)
         """
         return int(self._access.value(sql, {"set": place[0], "kind": place[1]}))
+
+    # ------------------------------------------------------------------------------ for the store itself
+
+    def every(self, number: int, kind: int) -> Iterator[tuple[int, Vector]]:
+        """All vectors of a set and kind."""
+        for chunk in self._chunks(number, kind):
+            yield from vectors_of(chunk)
+
+    @damage
+    def some(self, number: int, kind: int, seqs: Collection[int]) -> dict[int, Vector]:
+        """Those of these numbers that are there."""
+        sql = """
+            SELECT seq, square, numbers FROM vector_fresh
+            WHERE vset = ? AND kind = ? AND seq IN (SELECT value FROM json_each(?))
+        """
+        rows = self._access.rows(sql, (number, kind, json.dumps(list(seqs))))
+        found = {seq: Vector(numbers, square) for seq, square, numbers in rows}
+        wanted = set(seqs) - found.keys()
+        for key in self._holding(number, kind, wanted):
+            found.update((seq, v) for seq, v in vectors_of(self._chunk(key)) if seq in wanted)
+        return found
+
+    def _holding(self, number: int, kind: int, seqs: Collection[int]) -> dict[int, set[int]]:
+        """The chunks that hold any of these, with those that they hold."""
+        wanted = set(seqs)
+        sql = "SELECT id, seqs FROM vector_chunk WHERE vset = ? AND kind = ? AND first <= ? AND last >= ?"
+        rows = self._access.rows(sql, (number, kind, max(wanted), min(wanted))) if wanted else []
+        found = {key: wanted.intersection(seqs_of(packed)) for key, packed in rows}
+        return {key: held for key, held in found.items() if held}
+
+    def _chunk(self, key: int) -> Chunk:
+        [row] = self._access.rows("SELECT seqs, squares, numbers FROM vector_chunk WHERE id = ?", (key,))
+        return Chunk(*row)

@@ -32,4 +32,14 @@ CREATE TABLE vector_chunk (
     numbers BLOB NOT NULL
 ) STRICT;
 
+-- What a vector engine beside the database has not heard of yet: number 0 stands for the whole set. Empty without one.
+CREATE TABLE vector_outbox (
+    id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    vset INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    seq  INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX vector_outbox_place ON vector_outbox (vset, kind);
+
 CREATE INDEX vector_chunk_place ON vector_chunk (vset, kind, first, last);
