@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, judging, storage, text, upkeep
+from benchmarks import gateway, judging, storage, text, upkeep, vectors
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
@@ -20,6 +20,7 @@ TARGETS = {
     "upkeep": (upkeep.main, ["--memories", "1000000"]),
     "text": (text.main, []),
     "judging": (judging.main, []),
+    "vectors": (vectors.main, []),
 }
 REPORTS = Path("reports")
 

@@ -26,7 +26,7 @@ from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single,
 from jiyi.pipelines.passages import Passages
 from jiyi.pipelines.question import Question, QuestionReader
 from jiyi.pipelines.summaries import standing
-from jiyi.pipelines.vectors import Embedding, match_vectors
+from jiyi.pipelines.vectors import Embedding, match_vectors, scores_of
 from jiyi.ports import Kind, Unit
 
 KINDS = frozenset({"fact", "memory", "message"})
@@ -297,18 +297,9 @@ class Recall:
             if kind is Kind.MESSAGE:
                 continue
             near = match_vectors(unit, scope, kind, question.text, self.embedding, CANDIDATES)
-            spread = near[0].cosine - near[-1].cosine if near else 0.0
-            there = {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in near])}
+            shares, there = scores_of(near), {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in near])}
             matches = [
-                Match(
-                    there[n.seq],
-                    NEAR_AT_BEST * (n.cosine - near[-1].cosine) / spread if spread else NEAR_AT_BEST,
-                    0.0,
-                    (),
-                    n.cosine,
-                )
-                for n in near
-                if n.seq in there
+                Match(there[n.seq], NEAR_AT_BEST * shares[n.seq], 0.0, (), n.cosine) for n in near if n.seq in there
             ]
             matches = self._standing(unit, scope, matches, now, dropped) if kind is Kind.SUMMARY else matches
             heats = unit.memories.heat(scope, list(there)) if kind is Kind.MEMORY else {}

@@ -259,6 +259,16 @@ def match_vectors(
     return unit.vectors.search(scope, kind, there.model, asked, limit)
 
 
+def scores_of(near: Sequence[Neighbour]) -> dict[int, float]:
+    """The channel for a fusion: by number, how far above the farthest of them each is, as a share of the nearest's.
+
+    A cosine by itself says little, since some models put everything near everything.
+    """
+    lowest = min((n.cosine for n in near), default=0.0)
+    spread = max((n.cosine for n in near), default=0.0) - lowest
+    return {n.seq: (n.cosine - lowest) / spread if spread else 1.0 for n in near}
+
+
 def _another(there: VectorSet, dimension: int) -> str:
     return (
         f"{there.model} gave vectors of {there.dimension} numbers before and of {dimension} now, so it is another model: "
