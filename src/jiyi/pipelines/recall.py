@@ -299,7 +299,9 @@ class Recall:
             near = match_vectors(unit, scope, kind, question.text, self.embedding, CANDIDATES)
             shares, there = scores_of(near), {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in near])}
             matches = [
-                Match(there[n.seq], NEAR_AT_BEST * shares[n.seq], 0.0, (), n.cosine) for n in near if n.seq in there
+                Match(there[n.seq], NEAR_AT_BEST * shares[n.seq], 0.0, (), cosine=n.cosine)
+                for n in near
+                if n.seq in there
             ]
             matches = self._standing(unit, scope, matches, now, dropped) if kind is Kind.SUMMARY else matches
             heats = unit.memories.heat(scope, list(there)) if kind is Kind.MEMORY else {}
