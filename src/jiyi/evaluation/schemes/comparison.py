@@ -2,7 +2,8 @@
 
 A3's own kind of test is `situations.toml`: a fact in the first round, thirteen rounds of other talk (`rounds.toml`), and three
 ways of asking for it in another session. What is asked for must stand in the context. Of labelled conversations a question's
-evidence is in the context when one of the gold turns is, whole or as a memory that rests on it.
+evidence is in the context when one of the gold turns is: as a passage, which jiyi may cut short, as a sentence of it, or as a
+memory that rests on it. So this is an upper bound of what a model could read there.
 """
 
 from __future__ import annotations
