@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from jiyi.domain.asking import Answer, ModelCall, Question, Spent
 from jiyi.domain.fusion import Place
@@ -268,6 +268,15 @@ class Hit:
     matched: int
 
 
+class Occurrence(NamedTuple):
+    """That a document of so many terms in all holds a term so often. A tuple, because a search reads hundreds of them."""
+
+    seq: int
+    term: str
+    count: int
+    length: int
+
+
 @dataclass(frozen=True, slots=True)
 class BM25:
     """Okapi BM25 with the inverse document frequency of the one scope: ln(1 + (N - n + 0.5) / (n + 0.5))."""
@@ -294,6 +303,10 @@ class TextIndex(Protocol):
 
     def frequencies(self, scope: Scope, kind: Kind, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         """`(documents in this scope and kind, {term: documents that hold it})`; absent terms are left out."""
+
+    def occurrences(self, scope: Scope, kind: Kind, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
+        """How often these documents hold these terms, in any order; nothing for what is not held. For words so frequent that
+        their lists are not worth reading: the cost follows the documents named, not those that hold the words."""
 
     def indexed_up_to(self, scope: Scope) -> int:
         """The highest message number up to which messages are indexed (or never will be), 0 at first."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from jiyi.domain.encoding import micros
 from jiyi.domain.memory import Message
 
 
@@ -45,9 +46,19 @@ class FusionPolicy:
     beyond: float = 0.2
     # More for a turn that follows a question: it is the answer.
     answer: float = 0.4
-    # Candidates read from the index, and how many of the best have their neighbours read as well.
-    hits: int = 128
-    around: int = 40
+    # Candidates read from the index, and how many of the best have their neighbours read as well. Twice as many found
+    # nothing more.
+    hits: int = 64
+    around: int = 16
+    # A word that more than this share of the turns holds selects none, as long as two others do, and another word for one
+    # asked for is not looked for at all when it is more frequent than that: long lists to read, and little told.
+    frequent: float = 0.10
+    wider_share: float = 0.02
+    # Entries of the index that one search reads, the rarest words first. Bounds the time of a search in a long history.
+    entries: int = 4000
+    # What does not select still weighs among the candidates: frequent words, and stop words with this weight (我, before).
+    stop_words: float = 0.3
+    weighed: int = 48
     # A short statement that answers one half of a question names what the other half is about: its rare words are looked
     # for as well. Above so many letters (a Chinese character counts as two) a turn names too much.
     bridge: float = 0.3
@@ -61,16 +72,17 @@ class FusionPolicy:
 class Place(NamedTuple):
     """Where a message stands, without its text. A tuple, because a recall reads some two hundred of them.
 
-    `voice` is who said it, by name or role; `asks`: it ends with a question.
+    `at`: microseconds since 1970. `voice` is who said it, by name or role; `asks`: it ends with a question.
     """
 
     seq: int
     session: str
     voice: str
-    at: datetime
+    at: int
     asks: bool
 
 
+MICROSECOND = timedelta(microseconds=1)
 ASKS_WITHIN = 24
 """A question mark among so many last characters of a text: after it there is room for a smile or a thank-you."""
 
@@ -78,7 +90,7 @@ ASKS_WITHIN = 24
 def place_of(message: Message) -> Place:
     end = message.text[-ASKS_WITHIN:]
     voice = message.role.value if message.name is None else message.name
-    return Place(message.seq, message.session, voice, message.at, "?" in end or "？" in end)
+    return Place(message.seq, message.session, voice, micros(message.at), "?" in end or "？" in end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +111,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question names besides words: folded names of speakers, and stretches of time."""
+    """What a question names besides words: voices as they are written in places, and stretches of time."""
 
     voices: Collection[str] = ()
     times: Sequence[tuple[datetime, datetime]] = ()
@@ -122,49 +134,59 @@ def neighbours(scores: Mapping[int, float], policy: FusionPolicy) -> set[int]:
     return {near for seq in best for near in (seq - 2, seq - 1, seq + 1, seq + 2) if near > 0}
 
 
-def surrounded(
-    scores: Mapping[int, float], places: Mapping[int, Place], asked: Asked, policy: FusionPolicy
-) -> dict[int, Parts]:
-    """The candidates and the turns around them, with what speaker, time, session and neighbours add."""
-    own, marks, sessions = dict[int, float](), dict[int, tuple[bool, bool]](), dict[str, float]()
-    for seq, place in places.items():
-        score = scores.get(seq, 0.0)
-        spoken, timely = place.voice in asked.voices, _timely(place.at, asked.times, policy.time_slack)
-        score *= (1 + policy.speaker * spoken) * (1 + policy.in_time * timely)
-        own[seq], marks[seq] = score, (spoken, timely)
-        sessions[place.session] = max(sessions.get(place.session, 0.0), score)
-    found = {}
-    for seq, place in places.items():
-        lent, beside = _lent(place, own, places, sessions[place.session], policy)
-        found[seq] = Parts(own[seq], policy.session * sessions[place.session], lent, beside, *marks[seq])
-    return found
+class Surroundings:
+    """Candidates and the turns around them, and what speaker, time, session and neighbours add to each."""
 
+    __slots__ = ("_asked", "_own", "_places", "_policy", "_sessions", "_times")
 
-def _timely(at: datetime, times: Sequence[tuple[datetime, datetime]], slack: timedelta) -> bool:
-    return any(start <= at < end + slack for start, end in times)
+    def __init__(
+        self, scores: Mapping[int, float], places: Mapping[int, Place], asked: Asked, policy: FusionPolicy
+    ) -> None:
+        self._places, self._asked, self._policy = places, asked, policy
+        slack = policy.time_slack // MICROSECOND
+        self._times = [(micros(start), micros(end) + slack) for start, end in asked.times]
+        self._own, self._sessions = dict[int, float](), dict[str, float]()
+        for seq, place in places.items():
+            score = scores.get(seq, 0.0)
+            if score:
+                score *= (1 + policy.speaker * (place.voice in asked.voices)) * (
+                    1 + policy.in_time * self._timely(place)
+                )
+                if score > self._sessions.get(place.session, 0.0):
+                    self._sessions[place.session] = score
+            self._own[seq] = score
 
+    def total(self, seq: int) -> float:
+        """What a passage's parts come to."""
+        session = self._policy.session * self._sessions.get(self._places[seq].session, 0.0)
+        return self._own[seq] + session + self._lent(seq, session)[0]
 
-def _lent(
-    place: Place, own: Mapping[int, float], places: Mapping[int, Place], session: float, policy: FusionPolicy
-) -> tuple[float, int | None]:
-    """What the turns beside lend to this one, and which of them lends most. A monologue lends nothing: what stands
-    beside a remark in a list of remarks is about something else."""
-    around = [
-        other for step in (-2, -1, 1, 2)
-        if (other := places.get(place.seq + step)) is not None and other.session == place.session
-    ]  # fmt: skip
-    if all(other.voice == place.voice for other in around):
-        return 0.0, None
-    total, strongest, lender = 0.0, 0.0, None
-    for distance, weight in ((1, policy.beside), (2, policy.beyond)):
-        best = 0.0
-        for other in around:
-            if abs(other.seq - place.seq) == distance:
-                lent = weight * (own[other.seq] + policy.session * session)
-                if other.asks and other.seq == place.seq - 1:
-                    lent *= 1 + policy.answer
-                if own[other.seq] > 0 and lent > strongest:
-                    strongest, lender = lent, other.seq
-                best = max(best, lent)
-        total += best
-    return total, lender
+    def parts(self, seq: int) -> Parts:
+        place = self._places[seq]
+        session = self._policy.session * self._sessions.get(place.session, 0.0)
+        lent, beside = self._lent(seq, session)
+        return Parts(self._own[seq], session, lent, beside, place.voice in self._asked.voices, self._timely(place))
+
+    def _timely(self, place: Place) -> bool:
+        return any(start <= place.at < end for start, end in self._times)
+
+    def _lent(self, seq: int, session: float) -> tuple[float, int | None]:
+        """What the turns beside lend to this one, and which of them lends most. A monologue lends nothing: what stands
+        beside a remark in a list of remarks is about something else."""
+        places, policy, place = self._places, self._policy, self._places[seq]
+        strongest, lender, talk = 0.0, None, False
+        lent = [0.0, 0.0, 0.0]
+        for step in (-1, 1, -2, 2):
+            other = places.get(seq + step)
+            if other is None or other.session != place.session:
+                continue
+            talk = talk or other.voice != place.voice
+            own, distance = self._own[seq + step], abs(step)
+            share = (policy.beside if distance == 1 else policy.beyond) * (own + session)
+            if step == -1 and other.asks:
+                share *= 1 + policy.answer
+            if share > lent[distance]:
+                lent[distance] = share
+            if own > 0 and share > strongest:
+                strongest, lender = share, seq + step
+        return (lent[1] + lent[2], lender) if talk else (0.0, None)

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import NoReturn
 
 from jiyi.domain.bitemporal import AsOf, known, status_at, was_true
+from jiyi.domain.encoding import micros
 from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
@@ -38,6 +39,7 @@ from jiyi.ports import (
     Memories,
     Messages,
     ModelCalls,
+    Occurrence,
     Segments,
     SessionInfo,
     Standings,
@@ -298,7 +300,7 @@ class MessagesThen(Messages):
         return self._said(self._messages.get(scope, seqs))
 
     def places(self, scope: Scope, seqs: Collection[int]) -> list[Place]:
-        return [p for p in self._messages.places(scope, seqs) if p.at <= self._until]
+        return [p for p in self._messages.places(scope, seqs) if p.at <= micros(self._until)]
 
     def by_id(self, scope: Scope, message_id: str) -> Message | None:
         message = self._messages.by_id(scope, message_id)
@@ -428,6 +430,10 @@ class TextThen(TextIndex):
 
     def frequencies(self, scope: Scope, kind: Kind, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         return self._index.frequencies(scope, kind, terms)
+
+    def occurrences(self, scope: Scope, kind: Kind, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
+        # Of documents that the caller found here, so they were there then.
+        return self._index.occurrences(scope, kind, terms, seqs)
 
     def indexed_up_to(self, scope: Scope) -> int:
         return self._index.indexed_up_to(scope)

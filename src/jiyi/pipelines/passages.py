@@ -1,29 +1,48 @@
 """Passages of history: which turns answer a question, by their words and by what stands around them (SPEC R1, R5).
 
-words ─▶ hits ─▶ bridge ─▶ fuse ─▶ places of hits and neighbours ─▶ speaker · time · session · neighbours ─▶ texts of the best
+rare words ─▶ hits ─▶ weigh by frequent words ─▶ bridge ─▶ fuse with vectors
+     ─▶ places of hits and neighbours ─▶ speaker · time · session · neighbours ─▶ texts of the best
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
-from jiyi.domain.fusion import Asked, FusionPolicy, Parts, Place, fuse, neighbours, surrounded
+from jiyi.domain.fusion import Asked, FusionPolicy, Parts, Place, Surroundings, fuse, neighbours
 from jiyi.domain.memory import Message
 from jiyi.domain.ranking import inverse_frequency
 from jiyi.domain.scope import Scope
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import Match, overlay
 from jiyi.pipelines.question import Question
-from jiyi.ports import Hit, Kind, Unit
+from jiyi.ports import BM25, Kind, Unit
 
 TAIL = 200
 """Messages not indexed yet that recall reads itself, so that what was just said is found at once."""
 SPARE = 2
 """Texts read for each item asked for, since some are left out once they are seen; at least FINALISTS."""
 FINALISTS = 24
+FEW = 3
+"""So many turns are few in the shortest history too, where a share of it is less than one."""
 NOTHING: Mapping[int, float] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the words found: scores by message number, and bits of the terms of the question's search that each holds.
+
+    `chosen` are the places in that search of the terms that selected. The dicts grow while the channels are read.
+    """
+
+    scores: dict[int, float]
+    matched: dict[int, int]
+    documents: int
+    holding: Mapping[str, int]
+    chosen: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,83 +57,127 @@ class Passages:
         unit: Unit,
         scope: Scope,
         question: Question,
-        takes: Callable[[Place], bool],
         limit: int,
+        *,
+        takes: Callable[[Place], bool] | None = None,
         vectors: Mapping[int, float] = NOTHING,
     ) -> list[Match]:
-        """The best turns, best first, `limit` or a few more.
+        """The best turns, best first, `limit` and some to spare.
 
         Args:
             takes: whether a turn at that place may be answered with; those around it count all the same.
             vectors: scores of another channel, by message number.
         """
-        terms = question.search
-        if not terms and not vectors:
+        if not question.content and not vectors:
             return []
-        documents, holding = unit.text.frequencies(scope, Kind.MESSAGE, [t for t, _ in terms])
-        information = question.information(documents, holding)
-        hits = unit.text.search(scope, Kind.MESSAGE, terms, self.policy.hits)
-        hits += self._tail(unit, scope, terms, documents, holding)
-        words = {hit.seq: hit.score for hit in hits}
-        bridged, over = self._bridge(unit, scope, question, hits, documents)
-        for seq, score in bridged.items():
-            words[seq] = words.get(seq, 0.0) + score
+        found = self._find(unit, scope, question)
+        self._weigh(unit, scope, question, found)
+        bridged, over = self._bridge(unit, scope, question, found)
+        words = {
+            seq: found.scores.get(seq, 0.0) + bridged.get(seq, 0.0) for seq in found.scores.keys() | bridged.keys()
+        }
         scores = fuse([(words, self.policy.words), (vectors, self.policy.vectors)])
         places = {p.seq: p for p in unit.messages.places(scope, scores.keys() | neighbours(scores, self.policy))}
         asked = Asked(self._named(places.values(), question.folded), question.times)
-        parts = surrounded(scores, places, asked, self.policy)
-        matched = {hit.seq: hit.matched for hit in hits}
-        able = {seq: p for seq, p in places.items() if (question.asks or seq in scores) and takes(p)}
-        best = sorted(able, key=lambda seq: (-round(parts[seq].total, 6), -seq))[: max(SPARE * limit, FINALISTS)]
-        top = max((p.total for p in parts.values()), default=0.0)
+        around = Surroundings(scores, places, asked, self.policy)
+        # What key words alone ask for holds them; what a sentence asks may stand beside its words.
+        able = places if question.asks else places.keys() & scores.keys()
+        totals = {seq: round(around.total(seq), 6) for seq in able}
+        top = max(totals.values(), default=0.0)
+        if takes is not None:
+            totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
+        best = nlargest(max(SPARE * limit, FINALISTS), totals, key=lambda seq: (totals[seq], seq))
+        covered = _Coverage(question, question.information(found.documents, found.holding), found.matched)
         texts = {m.seq: m for m in unit.messages.get(scope, best)}
-        covered = _Coverage(question, information, matched)
         return [
-            _match(texts[seq], parts[seq], top, covered, matched.get(seq, 0), question, over if seq in bridged else ())
+            _match(texts[seq], around.parts(seq), top, covered, question, over if seq in bridged else ())
             for seq in best
             if seq in texts
         ]
 
-    def _tail(
-        self,
-        unit: Unit,
-        scope: Scope,
-        terms: Sequence[tuple[str, float]],
-        documents: int,
-        holding: Mapping[str, int],
-    ) -> list[Hit]:
-        """Hits among the turns that are not indexed yet."""
+    # -------------------------------------------------------------- words
+
+    def _find(self, unit: Unit, scope: Scope, question: Question) -> Found:
+        """The hits of the words that select, and those among the turns that are not indexed yet."""
+        terms = question.search
+        documents, holding = unit.text.frequencies(scope, Kind.MESSAGE, [t for t, _ in terms])
+        chosen = self._selecting(question, documents, [holding.get(t, 0) for t, _ in terms])
+        found = Found({}, {}, documents, holding, chosen)
+        for hit in unit.text.search(scope, Kind.MESSAGE, [terms[i] for i in chosen], self.policy.hits):
+            found.scores[hit.seq] = hit.score
+            found.matched[hit.seq] = sum(1 << i for place, i in enumerate(chosen) if hit.matched >> place & 1)
         indexed, last = unit.text.indexed_up_to(scope), unit.messages.last_seq(scope)
-        if indexed >= last:
-            return []
-        tail = unit.messages.after_seq(scope, max(indexed, last - TAIL), TAIL)
-        told = [weight * inverse_frequency(documents, holding.get(term, 0)) for term, weight in terms]
-        return overlay([self.indexing.message(m) for m in tail], terms, told)
+        if indexed < last:
+            tail = unit.messages.after_seq(scope, max(indexed, last - TAIL), TAIL)
+            told = [weight * inverse_frequency(documents, holding.get(term, 0)) for term, weight in terms]
+            for hit in overlay([self.indexing.message(m) for m in tail], terms, told):
+                found.scores[hit.seq], found.matched[hit.seq] = hit.score, hit.matched
+        return found
+
+    def _selecting(self, question: Question, documents: int, counts: Sequence[int]) -> list[int]:
+        """Which terms of the search select, by their places in it: the rare ones, within what a search may read."""
+        policy, own, read = self.policy, len(question.content), 0
+        chosen: list[int] = []
+        for i in sorted(filter(counts.__getitem__, range(len(counts))), key=lambda i: (i >= own, counts[i])):
+            share = policy.frequent if i < own else policy.wider_share
+            fits = read + counts[i] <= policy.entries
+            if not chosen or (fits and (counts[i] <= share * documents + FEW or (i < own and len(chosen) < 2))):
+                chosen.append(i)
+                read += counts[i]
+        return sorted(chosen)
+
+    def _weigh(self, unit: Unit, scope: Scope, question: Question, found: Found) -> None:
+        """Add what frequent words and stop words tell among the best hits. How frequent a stop word is, is estimated from
+        these, since its list is too long to count."""
+        policy, formula, chosen = self.policy, BM25(), set(found.chosen)
+        late = {
+            t.text: (i, t.weight * inverse_frequency(found.documents, found.holding[t.text]))
+            for i, t in enumerate(question.content)
+            if i not in chosen and t.text in found.holding
+        }
+        stops = question.stops if policy.stop_words > 0 else ()
+        best = nlargest(policy.weighed, found.scores, key=lambda seq: (found.scores[seq], seq))
+        if not best or not (late or stops):
+            return
+        held = unit.text.occurrences(scope, Kind.MESSAGE, [*late, *stops], best)
+        often = Counter(o.term for o in held)
+        average = sum(o.length for o in held) / max(1, len(held))
+        for seq, term, count, length in held:
+            if term in late:
+                place, told = late[term]
+                found.matched[seq] |= 1 << place
+            else:
+                told = policy.stop_words * inverse_frequency(len(best), often[term])
+            norm = formula.k1 * (1 - formula.b + formula.b * length / average)
+            found.scores[seq] += told * count * (formula.k1 + 1) / (count + norm)
 
     def _bridge(
-        self, unit: Unit, scope: Scope, question: Question, hits: Sequence[Hit], documents: int
+        self, unit: Unit, scope: Scope, question: Question, found: Found
     ) -> tuple[dict[int, float], tuple[str, ...]]:
         """Scores by the rare words of short statements among the best hits, and those words.
 
         "My cousin is a dentist" answers one half of "what is the dentist's phone number", and names the other: cousin.
         """
         policy, asked = self.policy, {t.text for t in question.content}
-        best = max((hit.score for hit in hits), default=0.0)
-        first = sorted(hits, key=lambda h: (-h.score, -h.seq))[: policy.bridge_turns]
-        first = [hit for hit in first if 2 * hit.score >= best]
+        first = nlargest(policy.bridge_turns, found.scores, key=lambda seq: (found.scores[seq], seq))
+        first = [seq for seq in first if 2 * found.scores[seq] >= found.scores[first[0]]]
         if policy.bridge <= 0 or not first:
             return {}, ()
-        found: dict[str, float] = {}
-        for message in unit.messages.get(scope, [hit.seq for hit in first]):
+        pivots: dict[str, float] = {}
+        for message in unit.messages.get(scope, first):
             if _letters(message.text) <= policy.bridge_letters:
                 for term in self.indexing.segmenter.query_terms(message.text):
                     if not term.stop and term.text not in asked:
-                        found[term.text] = max(found.get(term.text, 0.0), term.weight)
-        if not found:
+                        pivots[term.text] = max(pivots.get(term.text, 0.0), term.weight)
+        if not pivots:
             return {}, ()
-        _, held = unit.text.frequencies(scope, Kind.MESSAGE, list(found))
-        most = policy.bridge_share * documents + 3
-        rare = {t: w * inverse_frequency(documents, held[t]) for t, w in found.items() if 2 <= held.get(t, 0) <= most}
+        _, held = unit.text.frequencies(scope, Kind.MESSAGE, list(pivots))
+        most = policy.bridge_share * found.documents + FEW
+        rare = {
+            t: weight * inverse_frequency(found.documents, held[t])
+            for t, weight in pivots.items()
+            if 2 <= held.get(t, 0) <= most
+        }
         words = tuple(sorted(rare, key=lambda t: (-rare[t], t))[: policy.bridge_words])
         terms = [(word, policy.bridge) for word in words]
         return {h.seq: h.score for h in unit.text.search(scope, Kind.MESSAGE, terms, policy.hits)}, words
@@ -140,35 +203,20 @@ class _Coverage:
     """How much of a question turns cover. Many turns hold the same words, so it is worked out once for each set."""
 
     def __init__(self, question: Question, information: Sequence[float], matched: Mapping[int, int]) -> None:
-        self._question, self._information, self._matched = question, information, matched
-        self._known: dict[int, float] = {}
-        self.best = max(map(self.of, matched), default=0.0)
+        self.matched = matched
+        self._known = {bits: question.coverage(bits, information) for bits in {0, *matched.values()}}
+        self.best = max(self._known.values())
 
     def of(self, seq: int | None) -> float:
-        bits = self._matched.get(seq, 0) if seq is not None else 0
-        if bits not in self._known:
-            self._known[bits] = self._question.coverage(bits, self._information)
-        return self._known[bits]
+        return self._known[self.matched.get(seq, 0) if seq is not None else 0]
 
 
 def _match(
-    message: Message,
-    parts: Parts,
-    top: float,
-    covered: _Coverage,
-    matched: int,
-    question: Question,
-    over: Sequence[str],
+    message: Message, parts: Parts, top: float, covered: _Coverage, question: Question, over: Sequence[str]
 ) -> Match:
-    own = covered.of(message.seq)
     # What the turn beside holds of the question is half held here: a question and its answer are read together.
-    coverage = max(own, 0.5 * covered.of(parts.beside))
-    strength = parts.total / top if top > 0 else 0.0
-    return Match(
-        message,
-        strength * (0.5 + 0.5 * covered.best),
-        coverage,
-        question.matched_words(matched),
-        parts=parts,
-        over=tuple(over),
-    )
+    coverage = max(covered.of(message.seq), 0.5 * covered.of(parts.beside))
+    # The order is that of the fusion alone; how good the answer is at all, is what its best turn covers.
+    relevance = (parts.total / top if top > 0 else 0.0) * (0.5 + 0.5 * covered.best)
+    words = question.matched_words(covered.matched.get(message.seq, 0))
+    return Match(message, relevance, coverage, words, parts=parts, over=tuple(over))

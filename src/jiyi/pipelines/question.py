@@ -25,7 +25,7 @@ class Question:
     """A query, read once.
 
     `content` are the terms that can select, of the question and of the talk around it; `wider` are looked for because of
-    them. `raw` is the folded text to look for when there are none (a query of stop words only, SPEC R7), empty when every
+    them, `stops` are its stop words, which weigh among what was found. `raw` is the folded text to look for when there are none (a query of stop words only, SPEC R7), empty when every
     word is in every question anyway. `quotes` are folded, `times` the stretches that it names. `asks`: it is a sentence, whose
     answer may stand beside its words; key words alone want what holds them.
     """
@@ -35,6 +35,7 @@ class Question:
     content: tuple[QueryTerm, ...]
     raw: str
     wider: tuple[Wider, ...] = ()
+    stops: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
     times: tuple[Stretch, ...] = ()
     asks: bool = False
@@ -140,7 +141,8 @@ def read_question(query: str, segmenter: Segmenter) -> Question:
     only_generic = bool(terms) and all(t.stop == "generic" for t in terms)
     folded = _folded(query, segmenter)
     raw = "" if content or only_generic else folded
-    return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, asks=len(content) < len(terms))
+    stops = tuple(t.text for t in terms if t.stop)
+    return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, stops=stops, asks=bool(stops))
 
 
 def _folded(query: str, segmenter: Segmenter) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
+from jiyi.domain.encoding import micros
 from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat, HeatPolicy
 from jiyi.domain.memory import Category, Memory, Message, Role, Status, Tier, memory_id, message_handle
@@ -87,16 +88,24 @@ class Filters:
         return self.session is None or any(e.session == self.session for e in memory.evidence)
 
     def takes_message(self, message: Message) -> bool:
-        return all(message.labels.get(name) == value for name, value in self.labels) and self._takes_turn(
-            message.session, message.at
+        if self.memories_only:
+            return False
+        if self.session is not None and message.session != self.session:
+            return False
+        if any(message.labels.get(name) != value for name, value in self.labels):
+            return False
+        return self._in_time(message.at)
+
+    def at_place(self) -> Callable[[Place], bool] | None:
+        """Whether a turn can be answered with, as far as its place tells; None when every place will do."""
+        if self.session is None and self.since is None and self.until is None:
+            return None
+        since, until = (None if at is None else micros(at) for at in (self.since, self.until))
+        return lambda place: (
+            self.session in (None, place.session)
+            and (since is None or place.at >= since)
+            and (until is None or place.at < until)
         )
-
-    def takes_place(self, place: Place) -> bool:
-        """Whether a turn there can be answered with, as far as its place tells."""
-        return self._takes_turn(place.session, place.at)
-
-    def _takes_turn(self, session: str, at: datetime) -> bool:
-        return not self.memories_only and self.session in (None, session) and self._in_time(at)
 
     def takes_summary(self, summary: SessionSummary) -> bool:
         """A summary has no labels and no category of its own; of a time is what was said in it."""
@@ -267,10 +276,12 @@ class Recall:
     ) -> list[Match]:
         """Matches through the index."""
         if kind is Kind.MESSAGE:
+            if filters.memories_only:
+                return []
             # Labels are known only from the whole message, so more of them are looked at.
             many = self.passages.policy.hits if filters.labels else limit
             near = self._near(unit, scope, question) if self.embedding is not None else {}
-            found = self.passages(unit, scope, question, filters.takes_place, many, near)
+            found = self.passages(unit, scope, question, many, takes=filters.at_place(), vectors=near)
         else:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)

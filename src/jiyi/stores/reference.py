@@ -25,7 +25,7 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging, aging
 from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
-from jiyi.ports import BM25, Check, Document, Hit, Kind, SessionInfo, Store, StoreInfo, Unit
+from jiyi.ports import BM25, Check, Document, Hit, Kind, Occurrence, SessionInfo, Store, StoreInfo, Unit
 from jiyi.queues import DeadJob, Job, JobCounts, Lane
 from jiyi.stores.reference_forgotten import ReferenceForgotten
 from jiyi.stores.reference_ledger import ReferenceLedger, ReferenceStandings
@@ -319,6 +319,12 @@ class _TextIndex:
         documents = self._of_kind(scope, kind)
         counts = {term: sum(term in d.terms for d in documents) for term in terms}
         return len(documents), {term: count for term, count in counts.items() if count}
+
+    def occurrences(self, scope: Scope, kind: Kind, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
+        index = self._access[scope].documents
+        documents = [index[kind, seq] for seq in sorted(set(seqs)) if (kind, seq) in index]
+        wanted = dict.fromkeys(terms)
+        return [Occurrence(d.seq, t, d.terms[t], d.length) for d in documents for t in wanted if t in d.terms]
 
     def indexed_up_to(self, scope: Scope) -> int:
         return self._access[scope].indexed_up_to

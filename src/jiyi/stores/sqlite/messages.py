@@ -97,7 +97,7 @@ class SqliteMessages(Messages):
         owner = self._access.owner(scope)
         if owner is None or not seqs:
             return []
-        return [_place(row) for row in self._access.rows(_PLACES, (key_list(owner, seqs),))]
+        return list(map(Place._make, self._access.rows(_PLACES, (key_list(owner, seqs),))))
 
     def by_id(self, scope: Scope, message_id: str) -> Message | None:
         owner = self._access.owner(scope)
@@ -230,16 +230,10 @@ def _numbered(message: IncomingMessage, seq: int) -> Message:
 
 
 _PLACES = f"""
-    SELECT key, session, coalesce(name, role), at, utc_offset,
+    SELECT key & {MAX_SEQ}, session, coalesce(name, role), at,
            instr(substr(text, -{ASKS_WITHIN}), '?') OR instr(substr(text, -{ASKS_WITHIN}), '？')
     FROM message WHERE key IN (SELECT value FROM json_each(?)) AND forgotten = 0 ORDER BY key
 """
-
-
-@damage
-def _place(row: Row) -> Place:
-    key, session, voice, at, offset, asks = row
-    return Place(seq_of(key), session, voice, instant_at(at, offset), bool(asks))
 
 
 @damage

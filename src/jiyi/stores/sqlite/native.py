@@ -15,11 +15,12 @@ import json
 import math
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-from jiyi.ports import BM25, Document, Hit
+from jiyi.ports import BM25, Document, Hit, Occurrence
 from jiyi.stores.encoding import damage
 from jiyi.stores.sqlite.access import MAX_SEQ, Access, first_key, last_key, row_key, seq_of
 from jiyi.stores.sqlite.postings import QUANTUM
@@ -163,6 +164,17 @@ class Native:
             if n := self._access.value(sql, (_quoted(encode_term(term)), first_key(owner), last_key(owner))):
                 counts[term] = int(n)
         return counts
+
+    @damage
+    def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
+        words = {encode_term(term): term for term in terms}
+        keys = [row_key(owner, seq) for seq in sorted(set(seqs)) if 1 <= seq <= MAX_SEQ]
+        sql = f"SELECT id, c0, c1 FROM {self._table}_content WHERE id IN (SELECT value FROM json_each(?))"
+        found = []
+        for key, text, length in self._access.rows(sql, (json.dumps(keys),)):
+            counts = Counter(token for token in text.split(" ") if token in words)
+            found += [Occurrence(seq_of(key), words[token], count, length) for token, count in counts.items()]
+        return found
 
     def fingerprint(self, document: Document) -> tuple[int, ...]:
         return _fingerprint(document.length, _tokens(document))

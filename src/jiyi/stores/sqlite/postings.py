@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from jiyi.errors import InputError
-from jiyi.ports import BM25, Document, Hit
+from jiyi.ports import BM25, Document, Hit, Occurrence
 from jiyi.stores.encoding import damage
 from jiyi.stores.sqlite.access import MAX_SEQ, Access, marks
 
@@ -101,6 +101,18 @@ class Postings:
             " GROUP BY term"
         )
         return {hashes[term]: count for term, count in self._access.rows(sql, (owner, self._kind, *hashes))}
+
+    @damage
+    def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
+        hashes = {self._hashed(term): term for term in terms}
+        # CROSS JOIN fixes the order: each pair of a term and a document is one step into the b-tree.
+        sql = """
+            SELECT p.seq, p.term, p.tf, p.len
+            FROM json_each(?3) AS wanted CROSS JOIN json_each(?4) AS document
+            CROSS JOIN posting AS p ON p.owner = ?1 AND p.kind = ?2 AND p.term = wanted.value AND p.seq = document.value
+        """
+        rows = self._access.rows(sql, (owner, self._kind, json.dumps(list(hashes)), json.dumps(sorted(seqs))))
+        return [Occurrence(seq, hashes[term], tf, length) for seq, term, tf, length in rows]
 
     def fingerprint(self, document: Document) -> tuple[int, ...]:
         counts = self._counts(document)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, TooLarge
-from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind, TextIndex
+from jiyi.ports import BM25, MAX_QUERY_TERMS, Document, Hit, Kind, Occurrence, TextIndex
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.access import MAX_SEQ, Access, at_most
 from jiyi.stores.sqlite.native import Native
@@ -49,6 +49,7 @@ class KindIndex(Protocol):
     def remove(self, owner: int, documents: Sequence[Document]) -> tuple[int, int]: ...
     def search(self, owner: int, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]: ...
     def frequencies(self, owner: int, terms: Sequence[str]) -> dict[str, int]: ...
+    def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]: ...
     def clear(self, owner: int) -> None: ...
     def held(self, owner: int) -> dict[int, Fingerprint]: ...
     def fingerprint(self, document: Document) -> Fingerprint: ...
@@ -101,6 +102,10 @@ class SqliteTextIndex(TextIndex):
             return 0, {}
         found = self.indexes[kind].frequencies(owner, terms) if terms else {}
         return self._access.counter(owner, f"{kind.value}.documents"), found
+
+    def occurrences(self, scope: Scope, kind: Kind, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
+        owner = self._access.owner(scope)
+        return [] if owner is None or not terms or not seqs else self.indexes[kind].occurrences(owner, terms, seqs)
 
     def indexed_up_to(self, scope: Scope) -> int:
         owner = self._access.owner(scope)
