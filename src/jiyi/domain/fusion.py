@@ -156,6 +156,10 @@ class Surroundings:
                     self._sessions[place.session] = score
             self._own[seq] = score
 
+    def lent(self, seq: int) -> bool:
+        """Whether a turn beside it lends it anything."""
+        return self._lent(seq, 0.0)[1] is not None
+
     def total(self, seq: int) -> float:
         """What a passage's parts come to."""
         session = self._policy.session * self._sessions.get(self._places[seq].session, 0.0)

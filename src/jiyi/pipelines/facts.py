@@ -28,14 +28,14 @@ class FactFinder:
         self._fold = fold
         self._kin = {fold(word).strip(): subject for subject, words in kin.items() for word in words}
         relatives = sorted(self._kin, key=lambda word: (-len(word), word))
-        self._relatives = re.compile("|".join(map(_bounded, relatives))) if relatives else None
+        self._relatives = _any_of(relatives)
         self._relations: dict[str, set[str]] = {}
         for relation in vocabulary:
             for name in relation.names.all:
                 self._relations.setdefault(fold(name).strip(), set()).add(relation.name)
         # Longest first: 数据库连接串 asks for the connection string, not for the database.
         names = sorted((n for n in self._relations if n), key=lambda n: (-len(n), n))
-        self._pattern = re.compile("|".join(map(_bounded, names))) if names else None
+        self._pattern = _any_of(names)
 
     def asked(self, question: str) -> dict[str, str]:
         """Relations that the question names: `{relation: the name found}`."""
@@ -66,8 +66,17 @@ class FactFinder:
         ]
 
 
-def _bounded(name: str) -> str:
-    """ASCII names match whole words only: `db` is not in `feedback`."""
-    start = r"(?<![a-z0-9])" if name[0].isascii() and name[0].isalnum() else ""
-    end = r"(?![a-z0-9])" if name[-1].isascii() and name[-1].isalnum() else ""
-    return f"{start}{re.escape(name)}{end}"
+def _any_of(names: Sequence[str]) -> re.Pattern[str] | None:
+    """A pattern of names, at each place the first that fits. ASCII names match whole words only: `db` is not in `feedback`.
+
+    By first letters, so that a place in a question is held against a few names and not against all of them.
+    """
+    heads: dict[str, list[str]] = {}
+    for name in names:
+        end = r"(?![a-z0-9])" if name[-1].isascii() and name[-1].isalnum() else ""
+        heads.setdefault(name[0], []).append(re.escape(name[1:]) + end)
+    free, inside = list[str](), list[str]()
+    for head, rest in heads.items():
+        (free if head.isascii() and head.isalnum() else inside).append(f"{re.escape(head)}(?:{'|'.join(rest)})")
+    parts = [rf"(?<![a-z0-9])(?:{'|'.join(free)})"] if free else []
+    return re.compile("|".join(parts + inside)) if names else None

@@ -23,9 +23,8 @@ from jiyi.ports import BM25, Kind, Unit
 
 TAIL = 200
 """Messages not indexed yet that recall reads itself, so that what was just said is found at once."""
-SPARE = 2
-"""Texts read for each item asked for, since some are left out once they are seen; at least FINALISTS."""
-FINALISTS = 24
+SPARE = 8
+"""Texts read beyond the items asked for, since some are left out once their memories are in the answer."""
 FEW = 3
 """So many turns are few in the shortest history too, where a share of it is less than one."""
 NOTHING: Mapping[int, float] = {}
@@ -81,12 +80,12 @@ class Passages:
         asked = Asked(self._named(places.values(), question.folded), question.times)
         around = Surroundings(scores, places, asked, self.policy)
         # What key words alone ask for holds them; what a sentence asks may stand beside its words.
-        able = places if question.asks else places.keys() & scores.keys()
+        able = (seq for seq in places if seq in scores or (question.asks and around.lent(seq)))
         totals = {seq: round(around.total(seq), 6) for seq in able}
         top = max(totals.values(), default=0.0)
         if takes is not None:
             totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
-        best = nlargest(max(SPARE * limit, FINALISTS), totals, key=lambda seq: (totals[seq], seq))
+        best = nlargest(limit + SPARE, totals, key=lambda seq: (totals[seq], seq))
         covered = _Coverage(question, question.information(found.documents, found.holding), found.matched)
         texts = {m.seq: m for m in unit.messages.get(scope, best)}
         return [

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jiyi.domain.encoding import micros
+from jiyi.domain.fusion import Place
 from jiyi.domain.memory import IncomingMessage, Message, Role
 from jiyi.domain.scope import Scope
 from jiyi.errors import ConflictingMessage, InputError
@@ -229,6 +231,21 @@ class MessagesContract(Contract):
             assert seqs(unit.messages.after_seq(ME, 0, 2)) == [1, 2]
             assert unit.messages.after_seq(ME, 5, 10) == []
             assert unit.messages.last_seq(ME) == 5
+
+    def test_places_tell_where_messages_stand(self, store: Store) -> None:
+        put_messages(
+            store, ME,
+            message("1", "昨天去哪儿了？", name="李明"), message("2", "The pool. And you?\n:)", session="s2", at=later(1)),
+            message("3", "? is what I typed, and then so much more than that"), message("4", "gone"),
+        )  # fmt: skip
+        forget(store, 4)
+        expected = [
+            Place(1, "s1", "李明", micros(NOW), True), Place(2, "s2", "user", micros(later(1)), True),
+            Place(3, "s1", "user", micros(NOW), False),
+        ]  # fmt: skip
+        with store.read() as unit:
+            assert unit.messages.places(ME, [3, 1, 2, 4, 99, 1]) == expected
+            assert unit.messages.places(ME, []) == [] == unit.messages.places(OTHERS[0], [1])
 
     def test_containing_is_byte_for_byte(self, store: Store) -> None:
         put_messages(

@@ -125,6 +125,16 @@ class TextIndexContract(Contract):
             with store.read() as unit:
                 assert all(hit.score > 0 for hit in unit.text.search(ME, Kind.MESSAGE, query("the"), 9))
 
+    def test_occurrences_of_frequent_words_in_named_documents(self, store: Store) -> None:
+        put(store, document(1, "的 我 的 nginx"), document(2, "我 venv"), document(3, "的"), document(4, "他"))
+        with store.read() as unit:
+            held = unit.text.occurrences(ME, Kind.MESSAGE, ["的", "我", "nobody"], [1, 2, 4, 99, 2])
+            assert sorted(held) == [(1, "我", 1, 4), (1, "的", 2, 4), (2, "我", 1, 2)]
+            assert unit.text.occurrences(ME, Kind.MESSAGE, [], [1]) == []
+            assert unit.text.occurrences(ME, Kind.MESSAGE, ["的"], []) == []
+            assert unit.text.occurrences(ME, Kind.MEMORY, ["的"], [1]) == []
+            assert unit.text.occurrences(OTHERS[0], Kind.MESSAGE, ["的"], [1]) == []
+
     def test_equal_scores_go_by_the_higher_number(self, store: Store) -> None:
         corpus = [document(seq, "一样 的 话") for seq in (5, 2, 9, 1)] + [document(3, "别的 话")]
         put(store, *corpus)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_SENTENCE = re.compile(r"[^。！？!?\n]+[。！？!?\n”\"』」]*|[。！？!?\n]+")
+_SENTENCE = re.compile(r"(?:[^。！？!?\n.]|\.(?!\s|$))+[。！？!?\n.”\"』」]*|[。！？!?\n.]+")
 _ASKS = re.compile(r"[?？]")
 _QUOTED = re.compile(
     r"“([^“”]{2,80})”|\"([^\"]{2,80})\"|「([^「」]{2,80})」|『([^『』]{2,80})』|《([^《》]{2,80})》|`([^`]{2,80})`"

@@ -119,6 +119,10 @@ class Access:
         except (UnicodeEncodeError, OverflowError) as error:
             raise _unstorable(error) from error
 
+    @property
+    def writable(self) -> bool:
+        return self._writable
+
     def check_writable(self) -> None:
         if not self._is_open:
             raise StoreError("this unit of work is over: change the store inside store.write(...)")

@@ -7,6 +7,7 @@ matches and not the size of the database (SPEC O6). Terms are keyed hashes: the 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -48,6 +49,7 @@ class Postings:
         self._length = f"{counter}.length"
         self._hashed = hashed
         self._bm25 = bm25
+        self._counted: dict[tuple[int, int], int] = {}
 
     def add(self, owner: int, documents: Sequence[Document]) -> tuple[int, int]:
         """Index documents; returns how many there are more now, and how many terms."""
@@ -87,20 +89,45 @@ class Postings:
 
     @damage
     def search(self, owner: int, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]:
-        arguments: list[int | float] = [owner, self._kind, limit]
-        for term, weight in terms:
-            arguments += (self._hashed(term), weight)
-        sql = _search_sql(len(terms), self._documents, self._length, self._bm25)
+        size = self._size(owner)
+        if size is None:
+            return []
+        documents, slope = size
+        counts = self._count(owner, [self._hashed(term) for term, _ in terms])
+        arguments: list[int | float] = [owner, self._kind, limit, slope]
+        for i, (term, weight) in enumerate(terms):
+            if found := counts.get(hashed := self._hashed(term)):
+                arguments += (1 << i, hashed, weight * math.log(1 + (documents - found + 0.5) / (found + 0.5)))
+        if len(arguments) == 4:
+            return []
+        sql = _search_sql((len(arguments) - 4) // 3, self._bm25)
         return [Hit(seq, score / QUANTUM, matched) for seq, score, matched in self._access.rows(sql, arguments)]
+
+    def _size(self, owner: int) -> tuple[int, float] | None:
+        """The documents, and what one term of a document's length adds to the formula's denominator."""
+        documents, length = (self._access.counter(owner, name) for name in (self._documents, self._length))
+        return (documents, self._bm25.k1 * self._bm25.b * documents / length) if documents and length else None
 
     @damage
     def frequencies(self, owner: int, terms: Sequence[str]) -> dict[str, int]:
         hashes = {self._hashed(term): term for term in terms}
-        sql = (
-            f"SELECT term, count(*) FROM posting WHERE owner = ? AND kind = ? AND term IN ({marks(len(hashes))})"
-            " GROUP BY term"
-        )
-        return {hashes[term]: count for term, count in self._access.rows(sql, (owner, self._kind, *hashes))}
+        return {hashes[term]: count for term, count in self._count(owner, list(hashes)).items() if count}
+
+    def _count(self, owner: int, terms: Sequence[int]) -> dict[int, int]:
+        """How many documents hold each term. A search asks again for what its caller has just counted, and counting reads
+        whole lists, so a unit that only reads remembers it."""
+        missing = [term for term in terms if (owner, term) not in self._counted]
+        if missing:
+            sql = (
+                f"SELECT term, count(*) FROM posting WHERE owner = ? AND kind = ? AND term IN ({marks(len(missing))})"
+                " GROUP BY term"
+            )
+            rows = self._access.rows(sql, (owner, self._kind, *missing))
+            counts = dict.fromkeys(missing, 0) | dict(rows)
+            if self._access.writable:
+                return counts
+            self._counted |= {(owner, term): count for term, count in counts.items()}
+        return {term: self._counted[owner, term] for term in terms}
 
     @damage
     def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
@@ -111,7 +138,7 @@ class Postings:
             FROM json_each(?3) AS wanted CROSS JOIN json_each(?4) AS document
             CROSS JOIN posting AS p ON p.owner = ?1 AND p.kind = ?2 AND p.term = wanted.value AND p.seq = document.value
         """
-        rows = self._access.rows(sql, (owner, self._kind, json.dumps(list(hashes)), json.dumps(sorted(seqs))))
+        rows = self._access.rows(sql, (owner, self._kind, json.dumps(list(hashes)), json.dumps(sorted(set(seqs)))))
         return [Occurrence(seq, hashes[term], tf, length) for seq, term, tf, length in rows]
 
     def fingerprint(self, document: Document) -> tuple[int, ...]:
@@ -131,39 +158,27 @@ class Postings:
 
     def drop(self, owner: int, seqs: Collection[int]) -> None:
         sql = "DELETE FROM posting WHERE owner = ? AND kind = ? AND seq IN (SELECT value FROM json_each(?))"
-        self._access.change(sql, (owner, self._kind, json.dumps(sorted(seqs))))
+        self._access.change(sql, (owner, self._kind, json.dumps(sorted(set(seqs)))))
 
     def clear(self, owner: int) -> None:
         self._access.change("DELETE FROM posting WHERE owner = ? AND kind = ?", (owner, self._kind))
 
 
 @lru_cache(maxsize=256)
-def _search_sql(terms: int, documents: str, length: str, bm25: BM25) -> str:
-    """The search of a query with that many terms.
+def _search_sql(terms: int, bm25: BM25) -> str:
+    """The search for that many terms.
 
-    `?1` owner, `?2` kind, `?3` limit, then hash and weight of each term. CROSS JOIN fixes the order:
-    first the few terms, then their postings.
+    `?1` owner, `?2` kind, `?3` limit, `?4` slope of the length, then bit, hash and weight × inverse frequency of each term.
+    CROSS JOIN fixes the order: first the few terms, then their postings.
     """
-    query = ", ".join(f"({1 << i}, ?{4 + 2 * i}, ?{5 + 2 * i})" for i in range(terms))
+    query = ", ".join(f"(?{5 + 3 * i}, ?{6 + 3 * i}, ?{7 + 3 * i})" for i in range(terms))
     return f"""
-        WITH size (documents, slope) AS MATERIALIZED (
-            SELECT d.value, {bm25.k1 * bm25.b!r} * d.value / l.value
-            FROM counter AS d, counter AS l
-            WHERE d.owner = ?1 AND d.name = '{documents}' AND l.owner = ?1 AND l.name = '{length}'),
-        query (bit, term, weight) AS (VALUES {query}),
-        counted (bit, term, weight, found) AS (
-            SELECT bit, term, weight,
-                   (SELECT count(*) FROM posting WHERE owner = ?1 AND kind = ?2 AND term = query.term)
-            FROM query),
-        weighed (bit, term, gain, slope) AS MATERIALIZED (
-            SELECT bit, term,
-                   weight * {bm25.k1 + 1!r} * ln(1 + (size.documents - found + 0.5) / (found + 0.5)), size.slope
-            FROM counted CROSS JOIN size)
+        WITH query (bit, term, gain) AS (VALUES {query})
         SELECT p.seq,
-               CAST(sum(w.gain * p.tf / (p.tf + {bm25.k1 * (1 - bm25.b)!r} + w.slope * p.len))
+               CAST(sum(q.gain * {bm25.k1 + 1!r} * p.tf / (p.tf + {bm25.k1 * (1 - bm25.b)!r} + ?4 * p.len))
                     * {QUANTUM} + 0.5 AS INTEGER) AS score,
-               sum(w.bit)
-        FROM weighed AS w CROSS JOIN posting AS p ON p.owner = ?1 AND p.kind = ?2 AND p.term = w.term
+               sum(q.bit)
+        FROM query AS q CROSS JOIN posting AS p ON p.owner = ?1 AND p.kind = ?2 AND p.term = q.term
         GROUP BY p.seq
         ORDER BY score DESC, p.seq DESC
         LIMIT ?3

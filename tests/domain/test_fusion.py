@@ -1,0 +1,96 @@
+"""One score from several channels, and what stands around a passage (SPEC R1)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jiyi.domain.encoding import micros
+from jiyi.domain.fusion import Asked, FusionPolicy, Place, Surroundings, fuse, neighbours
+
+POLICY = FusionPolicy()
+NOTHING = Asked()
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def place(seq: int, voice: str = "user", *, session: str = "s1", asks: bool = False, days: int = 0) -> Place:
+    return Place(seq, session, voice, micros(NOON + timedelta(days=days, minutes=seq)), asks)
+
+
+def around(scores: dict[int, float], *places: Place, asked: Asked = NOTHING) -> Surroundings:
+    return Surroundings(scores, {p.seq: p for p in places}, asked, POLICY)
+
+
+def test_channels_are_shares_of_their_best_and_summed_by_weight() -> None:
+    fused = fuse([({1: 10.0, 2: 5.0}, 1.0), ({2: 0.8, 3: 0.4}, 0.5), ({}, 1.0), ({4: 0.0}, 1.0)])
+    assert fused == pytest.approx({1: 1.0, 2: 1.0, 3: 0.25})
+
+
+@given(st.dictionaries(st.integers(1, 50), st.floats(0.001, 1000)), st.floats(0.1, 100))
+def test_a_channel_counts_the_same_on_every_scale(scores: dict[int, float], scale: float) -> None:
+    assert fuse([({seq: scale * s for seq, s in scores.items()}, 1.0)]) == pytest.approx(fuse([(scores, 1.0)]))
+
+
+def test_the_turn_after_a_question_is_its_answer() -> None:
+    turns = around({2: 1.0}, place(1, "ann"), place(2, "bob", asks=True), place(3, "ann"), place(4, "bob"))
+    assert turns.total(3) > turns.total(1) > turns.total(4)
+    assert turns.parts(3).beside == 2
+    assert turns.parts(3).own == 0
+    assert turns.total(2) > turns.total(3)
+
+
+def test_a_monologue_lends_nothing() -> None:
+    notes = around({2: 1.0}, place(1), place(2), place(3))
+    assert notes.parts(1).neighbours == notes.parts(3).neighbours == 0.0
+    assert notes.parts(1).beside is None
+
+
+def test_nothing_is_lent_across_sessions() -> None:
+    turns = around({2: 1.0}, place(1, "ann", session="s0"), place(2, "bob"), place(3, "ann", session="s2"))
+    assert turns.total(1) == turns.total(3) == 0.0
+
+
+def test_the_best_turn_speaks_for_its_session() -> None:
+    turns = around({1: 1.0, 9: 0.5, 30: 0.5}, place(1), place(9), place(30, session="s2"))
+    assert turns.total(9) == pytest.approx(0.5 + POLICY.session)
+    assert turns.total(30) == pytest.approx(0.5 + 0.5 * POLICY.session)
+
+
+def test_a_named_speaker_and_a_named_time_count_more() -> None:
+    asked = Asked({"ann"}, [(NOON, NOON + timedelta(days=1))])
+    turns = around(
+        dict.fromkeys((1, 2, 3, 4), 1.0),
+        place(1, "ann"),
+        place(2, "bob"),
+        place(3, "bob", days=-2),
+        place(4, "bob", days=30),
+        asked=asked,
+    )
+    parts = {seq: turns.parts(seq) for seq in (1, 2, 3, 4)}
+    assert parts[1].own > parts[2].own > parts[3].own == parts[4].own
+    assert [(p.spoken, p.timely) for p in parts.values()] == [
+        (True, True),
+        (False, True),
+        (False, False),
+        (False, False),
+    ]
+    # What happened is told within the days after it.
+    told = around({1: 1.0}, place(1, days=5), asked=asked)
+    assert told.parts(1).timely
+
+
+def test_the_parts_are_the_total() -> None:
+    turns = around(
+        {1: 0.7, 2: 1.0, 4: 0.2}, place(1, "ann", asks=True), place(2, "bob"), place(3, "ann"), place(4, "bob")
+    )
+    for seq in (1, 2, 3, 4):
+        assert turns.parts(seq).total == pytest.approx(turns.total(seq))
+
+
+def test_only_the_best_have_their_neighbours_read() -> None:
+    scores = {10 * i: 1 / i for i in range(1, 100)}
+    assert neighbours(scores, FusionPolicy(around=2)) == {8, 9, 11, 12, 18, 19, 21, 22}
+    assert neighbours({1: 1.0}, POLICY) == {2, 3}

@@ -1,0 +1,163 @@
+"""Passages of history through the façade: what stands around a turn, other words, names and times (SPEC R1, R5, R7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jiyi import open_memory
+from jiyi.errors import SettingsError
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
+from tests.conftest import Clock
+
+
+@pytest.fixture
+def me(layer: MemoryLayer) -> ScopedMemory:
+    return layer.scope("ming")
+
+
+def talk(me: ScopedMemory, *lines: str, session: str = "s1", day: str = "2026-03-01") -> None:
+    """Lines such as `Ann: hello`, said one minute after the other."""
+    named = [line.split(": ", 1) for line in lines]
+    me.observe(
+        [
+            {"role": "user", "name": name, "text": text, "at": f"{day}T09:{minute:02}:00Z", "id": f"{session}.{minute}"}
+            for minute, (name, text) in enumerate(named)
+        ],
+        session=session,
+    )
+
+
+def found(me: ScopedMemory, query: str, limit: int = 8) -> list[str]:
+    return [item.text for item in me.recall(query, kinds={"message"}, limit=limit).items]
+
+
+@pytest.fixture(params=["indexed", "just said"])
+def caught_up(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param == "indexed")
+
+
+def test_the_answer_is_found_beside_its_question(me: ScopedMemory, layer: MemoryLayer, caught_up: bool) -> None:
+    talk(me, "Ann: The ferry was late", "Bob: Where did you leave the bicycle?", "Ann: Behind the bakery", "Bob: Right")
+    talk(me, "Ann: It snowed", "Bob: Nice", session="s2")
+    if caught_up:
+        layer.work()
+    items = me.recall("Where is the bicycle?", kinds={"message"}).items
+    assert [item.text for item in items][:2] == ["Where did you leave the bicycle?", "Behind the bakery"]
+    assert "stands beside h2" in items[1].why
+    assert "matches bicycl" in items[0].why
+
+
+def test_key_words_alone_want_what_holds_them(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: The bicycle is green", "Bob: Behind the bakery")
+    layer.work()
+    assert found(me, "bicycle green") == ["The bicycle is green"]
+    assert found(me, "Is the bicycle green?") == ["The bicycle is green", "Behind the bakery"]
+
+
+def test_notes_of_one_person_lend_nothing(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: 自行车是绿色的", "Ann: 周末去爬山", "Ann: 面包店关门了")
+    layer.work()
+    items = me.recall("自行车是什么颜色的？", kinds={"message"}).items
+    assert items[0].text == "自行车是绿色的"
+    assert all("stands beside" not in item.why for item in items)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("我母亲退休了", "妈妈退休了吗？"),
+        ("上周购入一台冰箱", "什么时候买的冰箱？"),
+        ("She swam across the lake", "Who can swim?"),
+        ("My mom retired", "Has your mother retired?"),
+    ],
+)
+def test_other_words_for_the_same(me: ScopedMemory, layer: MemoryLayer, said: str, asked: str) -> None:
+    talk(me, f"Ann: {said}", "Ann: 别的事情", session="s1")
+    talk(me, "Ann: something else", session="s2")
+    layer.work()
+    assert found(me, asked)[0] == said
+
+
+def test_why_says_what_another_word_stands_for(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: 我母亲退休了")
+    layer.work()
+    assert "母亲 (for 妈妈)" in me.recall("妈妈呢", kinds={"message"}).items[0].why
+
+
+def test_a_short_statement_leads_to_what_else_is_said_of_the_same(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: 我表姐是牙医", "Ann: 表姐住在青岛", "Ann: 今天下雨", "Ann: 隔壁老王住在大连", "Ann: 晚上吃鱼")
+    layer.work()
+    items = me.recall("那位牙医喜欢什么", kinds={"message"}).items
+    assert [item.text for item in items] == ["我表姐是牙医", "表姐住在青岛"]
+    assert "shares 表姐 with a turn that answers half of the question" in items[1].why
+
+
+def test_a_named_speaker_comes_first(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Bob: I adore jazz", session="s1")
+    talk(me, "Ann: I adore jazz", session="s2")
+    layer.work()
+    first = me.recall("Does Bob adore jazz?", kinds={"message"}).items[0]
+    assert first.name == "Bob"
+    assert "said by whom the question names" in first.why
+
+
+def test_a_time_in_the_question_boosts_and_does_not_filter(me: ScopedMemory, layer: MemoryLayer, clock: Clock) -> None:
+    talk(me, "Ann: 今天吃了火锅", session="s1", day="2025-12-10")
+    talk(me, "Ann: 今天吃了火锅，加了毛肚", session="s2", day="2026-02-10")
+    layer.work()
+    items = me.recall("2025年12月吃火锅了吗", kinds={"message"}).items
+    assert [item.session for item in items] == ["s1", "s2"]
+    assert "said in the time that the question names" in items[0].why
+    assert [
+        item.session for item in me.recall("吃火锅了吗", kinds={"message"}, since="2026-01-01T00:00:00Z").items
+    ] == ["s2"]
+
+
+def test_the_question_at_the_end_of_a_long_message_leads(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: 护照放在书房的抽屉里", session="s1")
+    for n in range(12):
+        talk(me, f"Ann: 电影很好看，天气也很热，第{n}次出门散步", session=f"t{n}")
+    layer.work()
+    long = "今天天气好热啊。昨天的电影很好看，还想出门散步。哎呀，差点忘了。我想问的是，护照放在哪里了？"
+    assert found(me, long)[0] == "护照放在书房的抽屉里"
+
+
+def test_quoted_words_are_verified_in_the_text(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: winter of the long light", session="s1")
+    talk(me, "Ann: the long winter", session="s2")
+    layer.work()
+    assert found(me, 'who mentioned "the long winter" in winter')[0] == "the long winter"
+    assert "as a phrase" in me.recall('who mentioned "the long winter"', kinds={"message"}).items[0].why
+
+
+def test_filters_hold_for_what_stands_around(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: Where did you leave the bicycle?", "Bob: Behind the bakery")
+    layer.work()
+    items = me.recall("Where is the bicycle?", kinds={"message"}, since="2026-03-01T09:01:00Z").items
+    assert [item.text for item in items] == ["Behind the bakery"]
+    assert me.recall("Where is the bicycle?", kinds={"message"}, session="s9").items == ()
+
+
+def test_synonyms_of_ones_own(tmp_path: Path, clock: Clock) -> None:
+    own = tmp_path / "synonyms.toml"
+    own.write_text('[en]\nsame = [["zorbing", "globe-riding"]]\n', encoding="utf-8")
+    with open_memory(tmp_path / "memory.db", clock=clock, worker=False, synonyms=str(own)) as memory:
+        me = memory.scope("ming")
+        talk(me, "Ann: We tried globe-riding", "Ann: My mom retired")
+        memory.work()
+        assert found(me, "Did you go zorbing?") == ["We tried globe-riding"]
+        # Beside the shipped ones.
+        assert found(me, "Has your mother retired?")[0] == "My mom retired"
+
+
+def test_a_broken_file_of_synonyms_is_an_error(tmp_path: Path) -> None:
+    own = tmp_path / "synonyms.toml"
+    for text in ('[en]\nsame = ["a", "b"]', "[en", '[en]\nlike = [["a", "b"]]'):
+        own.write_text(text, encoding="utf-8")
+        with pytest.raises(SettingsError, match=r"synonyms\.toml"):
+            open_memory("reference", synonyms=str(own))
+    with pytest.raises(SettingsError, match="synonyms"):
+        open_memory("reference", synonyms=str(tmp_path / "absent.toml"))

@@ -1,0 +1,86 @@
+"""Other words for what a question asks (SPEC R7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jiyi.assembly import load_segmenter, load_synonyms
+from jiyi.errors import SettingsError
+from jiyi.text.query_reading import Announcements, Isolated, quoted
+from jiyi.text.synonyms import Synonyms, parse_synonyms
+
+SEGMENTER = load_segmenter()
+GROUPS = {
+    "zh": {"same": [["面条", "拉面"], ["手工", "亲手"]], "near": [["面条", "晚饭"]]},
+    "en": {"same": [["swim", "swam"]]},
+}
+
+
+def wider(question: str, same: float = 0.5, near: float = 0.2, limit: int = 9) -> dict[str, float]:
+    synonyms = Synonyms(parse_synonyms(GROUPS, "mine.toml"), SEGMENTER)
+    return {w.term.text: w.share for w in synonyms.wider(SEGMENTER.query_terms(question), same, near, limit)}
+
+
+def test_words_of_a_group_widen_each_other() -> None:
+    assert wider("哪家面条好") == {"拉面": 0.5, "晚饭": 0.2}
+    assert wider("哪家拉麵好") == {"面条": 0.5}
+    assert wider("Who swims?") == {"swam": 0.5}
+    assert wider("who cooked") == {}
+
+
+def test_what_is_asked_for_is_not_widened_to_again() -> None:
+    assert wider("面条还是拉面") == {"晚饭": 0.2}
+
+
+def test_a_share_of_nothing_and_a_limit() -> None:
+    assert wider("面条", near=0) == {"拉面": 0.5}
+    assert wider("面条", limit=1) == {"拉面": 0.5}
+    assert wider("面条", same=0, near=0) == {}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"zh": [["a", "b"]]}, {"zh": {"other": [["a", "b"]]}}, {"zh": {"same": [["a"]]}}, {"zh": {"same": "ab"}}, {"en": {"near": [[1, 2]]}}],
+)  # fmt: skip
+def test_a_file_of_another_shape_is_refused(data: Any) -> None:
+    with pytest.raises(SettingsError, match=r"mine\.toml"):
+        parse_synonyms(data, "mine.toml")
+
+
+def test_every_shipped_word_can_be_found_by_a_question() -> None:
+    # Stop words have no place in the groups: a question drops them.
+    assert load_synonyms(SEGMENTER).wider(SEGMENTER.query_terms("mother"), 0.5, 0.0, 9)
+
+
+ANNOUNCEMENTS = Announcements(["我想问的是", "my question is"])
+
+
+@pytest.mark.parametrize(
+    ("message", "core"),
+    [
+        ("今天好热。昨天看了电影。对了，我的护照放在哪里？", "对了，我的护照放在哪里？"),
+        ("今天好热。昨天看了电影。其实我想问的是，护照放在哪里？", "，护照放在哪里？"),
+        ("It rained. We stayed in. So, My question is where my passport is? Thanks!", " where my passport is?"),
+        # Two sentences are a question with its circumstances; a message that asks nothing is meant as a whole.
+        ("我明天出差。护照放在哪里？", "我明天出差。护照放在哪里？"),
+        ("It rained. We stayed in. I read.", "It rained. We stayed in. I read."),
+        ("护照放在哪里？今天好热。昨天看了电影。", "护照放在哪里？今天好热。昨天看了电影。"),
+        ("", ""),
+    ],
+)
+def test_the_question_in_a_longer_message(message: str, core: str) -> None:
+    isolated = ANNOUNCEMENTS.isolate(message)
+    assert isolated.core == core
+    assert sorted(isolated.core + isolated.rest) == sorted(message) or isolated == Isolated(message)
+
+
+def test_quotations() -> None:
+    assert quoted('他说“先吃饭”，又说 "eat first" 和《红楼梦》里的 `make dev`') == (
+        "先吃饭",
+        "eat first",
+        "红楼梦",
+        "make dev",
+    )
+    assert quoted("it's 5\" long, isn't it") == ()
