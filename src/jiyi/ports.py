@@ -273,7 +273,7 @@ class Occurrence(NamedTuple):
 
     seq: int
     term: str
-    count: int
+    times: int
     length: int
 
 

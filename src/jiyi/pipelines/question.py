@@ -5,7 +5,8 @@ isolate ─▶ terms, with those of the talk around it ─▶ widen by other wor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -27,7 +28,7 @@ class Question:
     `content` are the terms that can select, of the question and of the talk around it; `wider` are looked for because of
     them, `stops` are its stop words, which weigh among what was found. `raw` is the folded text to look for when there are none (a query of stop words only, SPEC R7), empty when every
     word is in every question anyway. `quotes` are folded, `times` the stretches that it names. `asks`: it is a sentence, whose
-    answer may stand beside its words; key words alone want what holds them.
+    answer may stand beside its words; key words alone want what holds them. `core` is the question in the text, as written.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Question:
     quotes: tuple[str, ...] = ()
     times: tuple[Stretch, ...] = ()
     asks: bool = False
+    core: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -118,6 +120,7 @@ class QuestionReader:
         return replace(
             core,
             text=query,
+            core=isolated.core,
             folded=_folded(query, self.segmenter),
             content=tuple(content),
             raw="" if content else core.raw or read_question(query, self.segmenter).raw,
@@ -143,6 +146,15 @@ def read_question(query: str, segmenter: Segmenter) -> Question:
     raw = "" if content or only_generic else folded
     stops = tuple(t.text for t in terms if t.stop)
     return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, stops=stops, asks=bool(stops))
+
+
+def without_names(question: str, names: Collection[str]) -> str:
+    """The question without these names, and without what English hangs on them. The whole of it where nothing else is left."""
+    for name in sorted(names, key=len, reverse=True):
+        around = ("", "") if name[0] > "\u2e80" else (r"(?<!\w)", r"(?:['’]s)?(?!\w)")
+        question = re.sub(f"{around[0]}{re.escape(name)}{around[1]}", " ", question, flags=re.IGNORECASE)
+    left = " ".join(question.split())
+    return left if any(c.isalnum() for c in left) else question
 
 
 def _folded(query: str, segmenter: Segmenter) -> str:

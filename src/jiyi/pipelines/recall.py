@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.encoding import micros
@@ -25,7 +26,7 @@ from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single, scan_texts
 from jiyi.pipelines.passages import Passages
-from jiyi.pipelines.question import Question, QuestionReader
+from jiyi.pipelines.question import Question, QuestionReader, without_names
 from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.vectors import Embedding, match_vectors, scores_of
 from jiyi.ports import Kind, Unit
@@ -280,15 +281,17 @@ class Recall:
                 return []
             # Labels are known only from the whole message, so more of them are looked at.
             many = self.passages.policy.hits if filters.labels else limit
-            near = self._near(unit, scope, question) if self.embedding is not None else {}
-            found = self.passages(unit, scope, question, many, takes=filters.at_place(), vectors=near)
+            near = None if self.embedding is None else partial(self._near, unit, scope, question)
+            found = self.passages(unit, scope, question, many, takes=filters.at_place(), near=near)
         else:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
 
-    def _near(self, unit: Unit, scope: Scope, question: Question) -> dict[int, float]:
-        """How near the meaning of turns is to the question's, above the least near that is looked at."""
-        near = match_vectors(unit, scope, Kind.MESSAGE, question.text, self.embedding, self.passages.policy.hits)
+    def _near(self, unit: Unit, scope: Scope, question: Question, names: Collection[str]) -> dict[int, float]:
+        """How near the meaning of turns is to the question's, above the least near that is looked at. Names of speakers are
+        taken out: they pull in greetings."""
+        asked = without_names(question.core, names)
+        near = match_vectors(unit, scope, Kind.MESSAGE, asked, self.embedding, self.passages.policy.near)
         return {n.seq: n.cosine - near[-1].cosine for n in near}
 
     def _by_meaning(
@@ -307,7 +310,7 @@ class Recall:
         for kind in _text_kinds(filters) if self.embedding is not None else ():
             if kind is Kind.MESSAGE:
                 continue
-            near = match_vectors(unit, scope, kind, question.text, self.embedding, CANDIDATES)
+            near = match_vectors(unit, scope, kind, question.core, self.embedding, CANDIDATES)
             shares, there = scores_of(near), {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in near])}
             matches = [
                 Match(there[n.seq], NEAR_AT_BEST * shares[n.seq], 0.0, (), cosine=n.cosine)
