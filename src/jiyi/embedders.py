@@ -105,6 +105,8 @@ def vector_rules(settings: Settings, own: Embedder | None) -> VectorRules:
     """
     if own is None and settings.embedder == "none" and settings.vector_engine is None:
         return VectorRules()  # Who has no vectors need not load numpy.
+    if own is None and settings.embedder in ("use", "e5", "both"):
+        import jiyi.models.local  # noqa: F401 - first, so that a missing package is called by the extra that brings it all
     from jiyi.stores.scanning import numpy_scan
 
     return VectorRules(numpy_scan, _engine(settings.vector_engine))
