@@ -273,7 +273,7 @@ class Occurrence(NamedTuple):
 
     seq: int
     term: str
-    times: int
+    often: int
     length: int
 
 

@@ -141,6 +141,18 @@ def test_filters_hold_for_what_stands_around(me: ScopedMemory, layer: MemoryLaye
     assert me.recall("Where is the bicycle?", kinds={"message"}, session="s9").items == ()
 
 
+def test_an_unknown_word_is_taken_for_what_it_nearly_is(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: The restaurant by the harbour", session="s1")
+    talk(me, "Ann: The harvest was early", session="s2")
+    layer.work()
+    for misspelt in ("restuarant", "resturant", "restourant", "restaurrant"):
+        [item] = me.recall(f"which {misspelt}", kinds={"message"}).items
+        assert item.text == "The restaurant by the harbour"
+        assert "(for " in item.why
+    # Words that are known are never doubted.
+    assert found(me, "harvest") == ["The harvest was early"]
+
+
 def test_synonyms_of_ones_own(tmp_path: Path, clock: Clock) -> None:
     own = tmp_path / "synonyms.toml"
     own.write_text('[en]\nsame = [["zorbing", "globe-riding"]]\n', encoding="utf-8")

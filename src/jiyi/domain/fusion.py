@@ -32,6 +32,8 @@ class FusionPolicy:
     # Another name of what was asked for, or another form of the word; a word that points at the same matter.
     same_word: float = 0.5
     near_word: float = 0.2
+    # The word that an unknown one nearly is.
+    misspelt: float = 0.6
     # So many other words at the most: each is one more list to read.
     wider_words: int = 24
     # What a word counts for that stands outside the question itself, in the talk around it.

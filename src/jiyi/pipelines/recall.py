@@ -27,6 +27,7 @@ from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single, scan_texts
 from jiyi.pipelines.passages import Passages
 from jiyi.pipelines.question import Question, QuestionReader, without_names
+from jiyi.pipelines.spelling import spelt
 from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.vectors import Embedding, match_vectors, scores_of
 from jiyi.ports import Kind, Unit
@@ -198,7 +199,7 @@ class Recall:
         check_query(query, self.max_query_chars)
         if limit < 1:
             raise InputError(f"limit = {limit}: ask for 1 item or more")
-        question = self.read(query, now)
+        question = spelt(unit, scope, self.read(query, now), self.read.policy)
         dropped: list[tuple[str, str]] = []
         facts = self._facts(unit, scope, question, now, filters, dropped)
         found, relaxed = self._matches(unit, scope, question, now, limit, filters, dropped)
@@ -291,8 +292,7 @@ class Recall:
         """How near the meaning of turns is to the question's, above the least near that is looked at. Names of speakers are
         taken out: they pull in greetings."""
         asked = without_names(question.core, names)
-        near = match_vectors(unit, scope, Kind.MESSAGE, asked, self.embedding, self.passages.policy.near)
-        return {n.seq: n.cosine - near[-1].cosine for n in near}
+        return scores_of(match_vectors(unit, scope, Kind.MESSAGE, asked, self.embedding, self.passages.policy.near))
 
     def _by_meaning(
         self,

@@ -1,0 +1,54 @@
+"""Misspelt words: a Latin word that stands nowhere is looked for as the word it nearly is (SPEC R1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from string import ascii_lowercase
+
+from jiyi.domain.fusion import FusionPolicy
+from jiyi.domain.scope import Scope
+from jiyi.pipelines.question import Question
+from jiyi.ports import MAX_QUERY_TERMS, Kind, Unit
+from jiyi.text.synonyms import Wider
+
+SHORTEST = 5
+"""Letters from which on one wrong letter leaves a word that means nothing else; house and horse are both short."""
+LONGEST = 24
+KINDS = (Kind.MESSAGE, Kind.MEMORY)
+
+
+def spelt(unit: Unit, scope: Scope, question: Question, policy: FusionPolicy) -> Question:
+    """The question, widened by what its unknown words nearly are. A word that is held anywhere is never doubted."""
+    latin = [t.text for t in question.content if _may_be_misspelt(t.text)]
+    if policy.misspelt <= 0 or not latin or unit.text.indexed_up_to(scope) < unit.messages.last_seq(scope):
+        return question
+    unknown = [
+        word for word in latin if not any(unit.text.frequencies(scope, kind, latin)[1].get(word) for kind in KINDS)
+    ]
+    wider = list(question.wider)
+    for word in unknown:
+        near = sorted(set(_near(word)))
+        held = {kind: unit.text.frequencies(scope, kind, near)[1] for kind in KINDS}
+        counts = {n: sum(h.get(n, 0) for h in held.values()) for n in near}
+        best = max(near, key=lambda n: (counts[n], n))
+        if counts[best] and len(question.content) + len(wider) < MAX_QUERY_TERMS:
+            origin = next(i for i, t in enumerate(question.content) if t.text == word)
+            wider.append(Wider(replace(question.content[origin], text=best), origin, policy.misspelt))
+    return question if len(wider) == len(question.wider) else replace(question, wider=tuple(wider))
+
+
+def _may_be_misspelt(word: str) -> bool:
+    return SHORTEST <= len(word) <= LONGEST and word.isascii() and word.isalpha()
+
+
+def _near(word: str) -> Iterator[str]:
+    """Words one slip away: a letter left out, doubled or wrong, or two of them swapped. The first letter is rarely wrong."""
+    for i in range(1, len(word) + 1):
+        head, tail = word[:i], word[i:]
+        yield from (head + letter + tail for letter in ascii_lowercase)
+        if tail:
+            yield head + tail[1:]
+            yield from (head + letter + tail[1:] for letter in ascii_lowercase if letter != tail[0])
+        if len(tail) > 1:
+            yield head + tail[1] + tail[0] + tail[2:]
