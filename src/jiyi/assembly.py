@@ -77,7 +77,7 @@ REFERENCE = "reference"
 """In place of a path: an in-memory store of plain dicts, gone when closed. For tests and experiments."""
 
 
-DISTILLER_VERSION = 1
+DISTILLER_VERSION = 2
 """Raise it with any change of the code that makes the distiller read otherwise: `doctor` then advises to redistil."""
 
 

@@ -26,7 +26,7 @@ from jiyi.pipelines.arguments import (
     read_language,
     read_source,
 )
-from jiyi.pipelines.correcting import read_correction
+from jiyi.pipelines.correcting import read_corrections
 from jiyi.pipelines.exporting import export_scope
 from jiyi.pipelines.forgetting import Request, read_request
 from jiyi.pipelines.gateway import ForgetReceipt, Left, Receipt
@@ -213,9 +213,9 @@ class ScopedMemory(MemoryReader):
                 raise PlanRefused(f"{wrong.id} is no longer believed: correct the memory that replaced it")
             said = self._parts.guard.declared(text, wrong.category).text
             at = now.astimezone(self._zone)
-            observation = read_correction(said, wrong, at, self._parts.distiller, self._parts.vocabulary)
+            right, besides = read_corrections(said, wrong, at, self._parts.distiller, self._parts.vocabulary)
             occasion = Occasion(Verb.CORRECT, self._actor, now, f"{wrong.id} corrected by the user")
-            plan = self._parts.judging.correction(unit, self._scope, wrong, observation, occasion)
+            plan = self._parts.judging.correction(unit, self._scope, wrong, right, occasion, besides)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
         return self._store.write(work)

@@ -19,7 +19,18 @@ def read_correction(
     distiller: Distiller,
     vocabulary: Vocabulary,
 ) -> Observation:
-    """The observation that a correction makes.
+    """The observation that a correction makes in place of the wrong memory; see `read_corrections`."""
+    return read_corrections(text, wrong, at, distiller, vocabulary)[0]
+
+
+def read_corrections(
+    text: str,
+    wrong: Memory,
+    at: datetime,
+    distiller: Distiller,
+    vocabulary: Vocabulary,
+) -> tuple[Observation, list[Observation]]:
+    """The observation that a correction makes, and what its words state besides (…, but I hate rap).
 
     A full statement is read as one (我们的数据库是 PostgreSQL); a bare value (PostgreSQL) is the right object of
     the wrong memory's relation; anything else replaces the text.
@@ -27,19 +38,22 @@ def read_correction(
     read = distiller.declare(text, at=at, session="correct", category=None, importance=None)
     same_key = next((o for o in read if o.triple is not None and o.key == wrong.key), None)
     other = next((o for o in read if o.triple is not None), None)
+    stated = same_key or other
+    besides = [o for o in read if stated is not None and o.triple is not None and o is not stated]
     if same_key is not None:
         found = same_key
     elif other is not None:
-        return replace(other, mode=Mode.CORRECTION)
+        return replace(other, mode=Mode.CORRECTION), besides
     else:
         found = _as_value(text, wrong, read[0], vocabulary, distiller, at) or read[0]
-    return replace(
+    right = replace(
         found,
         mode=Mode.CORRECTION,
         category=wrong.category,
         importance=max(wrong.importance, found.importance),
         kept=wrong.kept or found.kept,
     )
+    return right, besides
 
 
 def _as_value(

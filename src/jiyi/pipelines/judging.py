@@ -74,10 +74,21 @@ class Judging:
         judgements = [self._one(beliefs, observation, occasion.now) for observation in observations]
         return self._plan(occasion, beliefs, judgements)
 
-    def correction(self, unit: Unit, scope: Scope, wrong: Memory, observation: Observation, occasion: Occasion) -> Plan:
-        """The user says that this very memory is wrong and what is right (SPEC B3): it ends, whatever it was about."""
+    def correction(
+        self,
+        unit: Unit,
+        scope: Scope,
+        wrong: Memory,
+        observation: Observation,
+        occasion: Occasion,
+        besides: Sequence[Observation] = (),
+    ) -> Plan:
+        """The user says that this very memory is wrong and what is right (SPEC B3): it ends, whatever it was about. What the
+        same words say `besides` is declared anew."""
         beliefs = _Beliefs(unit, scope, self.tiers)
-        return self._plan(occasion, beliefs, [self._corrected(beliefs, wrong, observation, occasion.now)])
+        judgements = [self._corrected(beliefs, wrong, observation, occasion.now)]
+        judgements += [self._one(beliefs, other, occasion.now) for other in besides]
+        return self._plan(occasion, beliefs, judgements)
 
     def edited(self, unit: Unit, scope: Scope, edited: Edited, occasion: Occasion, *, dry_run: bool = False) -> Plan:
         """The user went over what is remembered, and this is what they changed, as one plan (SPEC B7).

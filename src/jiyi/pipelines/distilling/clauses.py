@@ -22,6 +22,8 @@ MASK = "\ufffc"
 MAX_CLAUSE = 240
 # A comma that opens the rest of an English list (…, swimming and tennis) is this near to the sentence's end.
 LONGEST_LIST = 160
+# My best friend, before "and I", takes no more characters.
+LONGEST_PERSON = 40
 
 _MASKED = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]+`|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』|\"[^\"\n]*\"|(?m:^[ \t]*>.*$)|\*[^*\n]{1,80}\*|https?://[^\s,，。）)]+",
@@ -34,6 +36,9 @@ _END = re.compile(
 _COMMA = re.compile(r"(?<!\d),|,(?!\s?\d)|\s+[-\u2013\u2014]+\s+|(?<=[a-z])-\s+(?!and\b|or\b|to\b)|\u2014+|[()]|~+")
 _ITEM = r"(?!(?:i|we|my|our|it|he|she|they|but|so|which|because|and|though)\b)[\w'&-]+(?: [\w'&-]+){0,2}"
 _LIST_TAIL = re.compile(rf"\s*(?:{_ITEM},\s*)*(?:{_ITEM},?\s+)?(?:and|or|&)\s+{_ITEM}\s*$", re.I)
+# 我喜欢唱歌，健身，旅游，摄影: what is left of a sentence is the rest of a list of short words.
+_HAN_ITEM = r"(?:(?![我你他她它您这那像如比例尤特也还包和叫名说会住想觉感希])[\u4e00-\u9fff](?<![我你是有在很不没也都还就才又但而因所])){2,6}"
+_HAN_LIST_TAIL = re.compile(rf"\s*{_HAN_ITEM}(?:\s*[,、]\s*{_HAN_ITEM})*\s*(?:[,和]\s*{_HAN_ITEM})(?:等|等等)?")
 # The comma of "a safe, inviting place" parts no clauses.
 _ADJECTIVE_BEFORE = re.compile(
     r"\b(?:an?|such|very|so|nice|good|big|small|warm|long|old|new|cozy|quiet)(?: [a-z-]+)?$", re.I
@@ -131,10 +136,13 @@ def clauses(shadow: str, start: int, end: int, grammar: Grammar) -> list[Clause]
         short = end - match.end() <= LONGEST_LIST
         if short and match.group() == "," and _LIST_TAIL.match(shadow, match.end(), end):
             break
+        if short and match.group() == "," and _HAN_LIST_TAIL.fullmatch(shadow, match.end(), end):
+            break
         if match.group() == "," and between_adjectives(shadow, start, match.span(), end):
             continue
         cuts.append(match.span())
-    cuts += [m.span() for m in compiled(grammar.joint).finditer(shadow, start, end)]
+    joints = (m.span() for m in compiled(grammar.joint).finditer(shadow, start, end))
+    cuts += [joint for joint in joints if not _pairs(shadow, start, joint, grammar)]
     found, at = [], start
     for left, right in sorted(cuts):
         if left >= at:
@@ -142,6 +150,14 @@ def clauses(shadow: str, start: int, end: int, grammar: Grammar) -> list[Clause]
             at = right
     found.append(Clause(at, end))
     return [c for c in (trimmed(shadow, c.start, c.end) for c in found) if 0 < c.end - c.start <= MAX_CLAUSE]
+
+
+def _pairs(shadow: str, start: int, joint: tuple[int, int], grammar: Grammar) -> bool:
+    """Whether "and I" goes on from a bare person: my friend and I went there."""
+    if not shadow.startswith(("i ", "I "), joint[1]):
+        return False
+    person = rf"(?:^|[.,!?:;\-]\s*|\b(?:today|yesterday|tonight|when|then|so|and|but|since)\s)(?:(?:my|our|a|some)\s(?:[a-z]+\s)?{grammar.kin}|(?-i:[A-Z])[a-z]+)$"
+    return compiled(person).search(shadow[max(start, joint[0] - LONGEST_PERSON) : joint[0]]) is not None
 
 
 def between_adjectives(shadow: str, start: int, comma: tuple[int, int], end: int) -> bool:

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field, replace
 
 from jiyi.domain.memory import Category, Language, Mode
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
-from jiyi.pipelines.distilling.clauses import Clause, View
+from jiyi.pipelines.distilling.clauses import Clause, View, trimmed
 from jiyi.pipelines.distilling.grammar import LAST, Constructions, Form, Grammar, compiled
 from jiyi.pipelines.distilling.narrowing import Narrowing
 from jiyi.pipelines.distilling.objects import Objects
 from jiyi.pipelines.distilling.triggers import Occurrence, Triggers
 from jiyi.text.times import TimeExpression
+
+# The slots of the names of those who are taken for granted: my kids Nora and Emil.
+NAMES = ("name_said", "name_too")
+# Whoever is spoken of in so many characters before a clause without a subject may be its subject.
+NEAR = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ class Talk:
     `subject` carries over inside a sentence, `parties` are the other people and companies named, `last` is what a
     correction without a name speaks of, `first` holds while the first clause stands alone, `alone` when the message is one
     sentence. `signs` are what shows in the sentence, `occurrences` those in it and `forms` those that may fit there, `stated` the
-    relations that it has stated so far; `span` is the stretch in which 记错了 makes it a correction.
+    relations that it has stated so far; `span` is the stretch in which 记错了 makes it a correction, `start` where the sentence
+    begins.
     """
 
     declared: bool = False
@@ -78,6 +84,7 @@ class Talk:
     forms: Sequence[Form] = ()
     stated: set[str] = field(default_factory=set)
     span: tuple[int, int] = (0, 0)
+    start: int = 0
 
 
 _Candidate = tuple[int, Who | None]
@@ -94,6 +101,11 @@ class Fitter:
     triggers: Triggers
     objects: Objects
     narrowing: Narrowing
+
+    @property
+    def relatives(self) -> Collection[str]:
+        """The subjects that stand for somebody by what they are to the user."""
+        return self.grammar.kin_of.values()
 
     def candidates(self, view: View, talk: Talk) -> list[Form]:
         """The forms that may fit somewhere in a sentence, by what shows in it."""
@@ -155,8 +167,8 @@ class Fitter:
                 return self._identified(kind, written, talk)
         return None
 
-    def taken_for_granted(self, view: View, match: re.Match[str], known: Collection[str]) -> Found | None:
-        """The relative or the pet of whom somebody speaks (my son Tom), by name where it is said; None when `known`.
+    def taken_for_granted(self, view: View, match: re.Match[str], known: Collection[str]) -> list[Found]:
+        """The relative or the pet of whom somebody speaks (my son Tom), by name where it is said; nothing when `known`.
 
         `known` are the subjects and the relations that the sentence states outright.
         """
@@ -165,18 +177,23 @@ class Fitter:
         kin = self.grammar.kin_of[word]
         naming, relation = self.vocabulary.get(self.constructions.naming), self.vocabulary.get(name)
         if kin in known or name in known or relation is None or naming is None:
-            return None
+            return []
         start, end = match.span()
         found = Found(told, told, start, match.end("kin_said"), self.language, relation=relation, subject=USER,
                       implied=True, object_start=match.start("kin_said"))  # fmt: skip
         found = replace(found, value=self.objects.value(told, relation))
-        called = match.groupdict().get("name_said")
-        span = Clause(*match.span("name_said")) if called else None
-        if called and span is not None and self.objects.is_a(view, span, "given_name"):
-            value = self.objects.value(called, naming)
-            return replace(found, relation=naming, subject=self.each_of(kin), object=called, value=value, end=end,
-                           object_start=span.start)  # fmt: skip
-        return found
+        listed = view.lower.startswith(",", match.end("kin_said")) and view.lower.startswith(" and i", end)
+        if listed:
+            return [found]  # my sister, Tom and I: no name of hers
+        called = [Clause(*match.span(slot)) for slot in match.re.groupindex if slot in NAMES and match.group(slot)]
+        if not called or not all(self.objects.is_a(view, span, "given_name") for span in called):
+            return [found]
+        names = [(span.start, view.text[span.start : span.end]) for span in called]
+        return [
+            replace(found, relation=naming, subject=self.each_of(kin), object=said, value=self.objects.value(said, naming),
+                    end=end, object_start=at)
+            for at, said in names
+        ]  # fmt: skip
 
     # ------------------------------------------------------------------ matching
 
@@ -276,6 +293,8 @@ class Fitter:
             return Who("implied")
         if "topic" in slots:
             span = Clause(*slots["topic"])
+            if self._is_class("declared_user", view.shadow[span.start : span.end]):
+                return None  # 用户的预算, of whomever
             known = "topic" not in form.types or self.objects.is_a(view, span, form.types["topic"])
             return (
                 Who("topic", view.text[span.start : span.end])
@@ -290,9 +309,26 @@ class Fitter:
         verb = form.trigger in ("verb", "be")
         if talk.subject is not None and (self.language is Language.ZH or _joined(view, clause) or not verb):
             return talk.subject
+        if form.dropped and not self._of_others(view, clause, talk):
+            return Who("user")
         if form.implied or form.trigger == "name":
             return Who("implied")
         return Who("user") if self._marked(form, occurrence, view, talk) else None
+
+    def _is_class(self, wanted: str, written: str) -> bool:
+        return any(kind == wanted and compiled(source).fullmatch(written) for kind, source in self.grammar.subjects)
+
+    def _of_others(self, view: View, clause: Clause, talk: Talk) -> bool:
+        """Whether a clause without a subject may be about somebody else: 他很忙，昨天去了… · the show, held yesterday."""
+        before = trimmed(view.shadow, talk.start, clause.start)
+        if self.language is Language.EN:
+            lead = compiled(self.grammar.patterns["lead"])
+            if before.start < before.end and lead.fullmatch(view.shadow, before.start, before.end) is None:
+                return True
+        elif openings := self.openings(view, before, talk):
+            return any(who is None or who.kind not in ("user", "we") for _, who in openings)
+        near = max(0, clause.start - NEAR)
+        return compiled(self.grammar.patterns["third"]).search(view.shadow, near, clause.start) is not None
 
     def _marked(self, form: Form, occurrence: Occurrence | None, view: View, talk: Talk) -> bool:
         """换工作了，现在在美团上班: who says the first speaks of themselves in the second."""
@@ -308,7 +344,10 @@ class Fitter:
         if kind == "pronoun":
             if talk.speaker is not None and talk.speaker.name:
                 return Who("name", talk.speaker.name)
-            return Who("pronoun", next(iter(talk.parties))) if len(talk.parties) == 1 else None
+            if len(talk.parties) != 1:
+                return None
+            [party] = talk.parties
+            return Who("kin" if party in self.relatives else "pronoun", party)
         kin = compiled(self.grammar.kin).search(written) if kind in ("kin", "name") else None
         if kind == "kin":
             return Who("kin", self.grammar.kin_of[kin.group().lower()]) if kin else None
@@ -358,6 +397,8 @@ class Fitter:
         found = []
         for span in spans:
             said = self.objects.said(view, span)
+            if form.dropped and span.start == clause.start and view.shadow[span.start : span.start + 2].istitle():
+                said = said[0].lower() + said[1:]  # Went camping …
             found.append(Found(
                 said, self.objects.value(said, relation), clause.start, clause.end, self.language, relation=relation,
                 subject=subject, mode=Mode.STATEMENT if talk.hearsay else form.mode, negated=form.mode is Mode.DENIAL,
@@ -405,6 +446,11 @@ class Fitter:
         """Whom an object like 一个弟弟 or "a black dog" brings in."""
         found = compiled(self.grammar.kin).findall(words)
         return self.each_of(self.grammar.kin_of[found[-1].lower()]) if found else None
+
+    def brought_in(self, found: Found) -> str | None:
+        """Whom a statement like "I adopted a puppy" brings in, for the pronouns that follow."""
+        kin = self._relative_in(found.object)
+        return None if found.negated else kin
 
     def each_of(self, relatives: str) -> str:
         """Whom the name of one of several relatives is filed under: two dogs are called Max and Ida."""

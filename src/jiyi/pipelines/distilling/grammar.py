@@ -38,6 +38,7 @@ _BUILT_IN = {
     "number": r"(?:\d[\d,.]*|[零〇一二三四五六七八九十百千万两]+)",
     "capital": r"(?-i:[A-Z])",
     "open": r"\(",
+    "him": "(?<!吉)他",  # 弹吉他 speaks of nobody
     "rest": r".*",
     "small": r"(?-i:[a-z])",
     "letters": r"[A-Za-z0-9-]*",
@@ -45,11 +46,13 @@ _BUILT_IN = {
     "id": r"[A-Za-z0-9_./\\:~$@-]*[A-Za-z0-9_](?:[._/\\:-][A-Za-z0-9_]+)*",
 }
 # Word lists of which it is found out which word was said.
-_FOUND_OUT = ("owner", "kin_said", "name_said")
+_FOUND_OUT = ("owner", "kin_said", "name_said", "name_too")
 _TRIGGERS = ("{name}", "{verb}", "{deed}")
 _SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?", "second": r".+?", "time": f"{TIME}+"}
 # Up to three words that do not begin with who or which it is.
 _SHORT_NOUN = r"(?!(?:i|we|you|my|our|he|she|they|it|this|that|the|there)\b)[^\s,:]+(?: [^\s,:]+){0,2}?"
+# My best friend and I: tried before anything shorter.
+_PAIR = r"(?:(?:my|our|a|some|the)\s[^,:]{1,30}?|(?-i:[A-Z])[a-z]+)\sand\si(?![a-z'])"
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _DIGITS = (*"0123456789", *"零〇一二三四五六七八九十百千万两")
 _WORD = re.compile(r"[a-zA-Z]+")
@@ -74,7 +77,8 @@ class Form:
     forms hold a date, which must lie in the `tense` "past" or "future" where one is given; what lies in the future is
     over when its date is. `follows`: relations one of which the sentence must have stated before. `from_party` is the
     relation of the object to the one company that was named. `second` is the relation of the slot of that name, told of the
-    form's subject, or with `of_object` of the relative or animal that the object names.
+    form's subject, or with `of_object` of the relative or animal that the object names. A `dropped` subject is the user,
+    unless somebody else is spoken of before.
     """
 
     written: str
@@ -99,6 +103,7 @@ class Form:
     from_party: str = ""
     second: str = ""
     of_object: bool = False
+    dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,7 @@ class Constructions:
     beside: Mapping[str, str]
     naming: str
     plain: frozenset[str]
+    at_home: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
 
@@ -177,6 +183,8 @@ _ANYWHERE = (
     "presupposed",
     "absent",
     "nowadays",
+    "third",
+    "visiting",
 )
 _AT_END = ("tail", "particle", "kept_after", "tag")
 LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")
@@ -219,6 +227,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             beside={kind: anyone.source(words, f"beside.{kind}") for kind, words in data["beside"].items()},
             naming=str(data["naming"]),
             plain=frozenset(data["plain"]),
+            at_home=frozenset(data["at_home"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),
         )
@@ -262,12 +271,12 @@ class _Builder:
         }
         self.space = r"\s*" if language is Language.ZH else r"\s+"
         # Who a subject is, is looked up afterwards: the same long lists inside every form would take long to compile.
-        self.anybody = r"[^\s,:]{1,12}?" if language is Language.ZH else r"[^,:]{1,40}?"
+        self.anybody = r"[^\s,:]{1,12}?" if language is Language.ZH else rf"{_PAIR}|[^,:]{{1,40}}?"
 
     def form(self, written: str, entry: Mapping[str, Any]) -> Form:
         unknown = set(entry) - {
             "zh", "en", "mode", "relation", "only", "who", "also", "route", "implied", "tense", "follows", "from_party",
-            "second", "of_object",
+            "second", "of_object", "dropped",
         }  # fmt: skip
         if unknown:
             raise SettingsError(f"construction {written!r}: unknown field {', '.join(sorted(unknown))}")
@@ -312,6 +321,7 @@ class _Builder:
             from_party=str(entry.get("from_party", "")),
             second=str(entry.get("second", "")),
             of_object=bool(entry.get("of_object", False)),
+            dropped=bool(entry.get("dropped", False)),
         )
 
     def marker(self, entry: Mapping[str, Any]) -> Marker:

@@ -107,7 +107,8 @@ class Objects:
         """Whether a span is of a type. Quoted values are looked at without their quotes."""
         words = view.shadow[span.start : span.end]
         if MASK in words:
-            words = view.text[span.start : span.end].strip('`"“”「」『』 ')
+            said = zip(words, view.text[span.start : span.end], strict=True)
+            words = "".join(t if s == MASK else s for s, t in said).strip('`"“”「」『』 ')
         vague = self.constructions.vague.get(kind)
         if vague is not None and compiled(vague).fullmatch(words):
             return False

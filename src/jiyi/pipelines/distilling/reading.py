@@ -14,7 +14,7 @@ from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Language, Mode
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
 from jiyi.pipelines.distilling.clauses import Clause, Sentence, View, clauses, sentences, trimmed
-from jiyi.pipelines.distilling.fitting import Fitter, Found, Talk, Who
+from jiyi.pipelines.distilling.fitting import NEAR, Fitter, Found, Talk, Who
 from jiyi.pipelines.distilling.grammar import Constructions, Grammar, compiled
 from jiyi.pipelines.distilling.narrowing import Narrowing
 from jiyi.pipelines.distilling.objects import Objects
@@ -275,8 +275,7 @@ class _Scan:
         if not said or self.search("absent", start, end) or self.search("sentence", start, end):
             return []
         known = {f.subject for f in read} | {f.relation.name for f in read if f.relation is not None}
-        found = (self.fitter.taken_for_granted(self.view, match, known) for match in said)
-        return [f for f in found if f is not None]
+        return [f for match in said for f in self.fitter.taken_for_granted(self.view, match, known)]
 
     # ------------------------------------------------------------------ clauses
 
@@ -291,7 +290,7 @@ class _Scan:
         talk.first = talk.first and len(parts) == 1
         talk.occurrences = self.fitter.triggers.find(self.view.lower, parts[0].start, parts[-1].end)
         talk.forms = self.fitter.candidates(self.view, talk)
-        talk.span = (talk.span[0], parts[-1].end)
+        talk.span, talk.start = (talk.span[0], parts[-1].end), parts[0].start
         found: list[Found] = []
         skip = 0
         for i, clause in enumerate(parts):
@@ -302,7 +301,7 @@ class _Scan:
             if self.match("request", begin.start, begin.end):
                 break
             read, skip = self._read(self._hearsay(begin), parts[i + 1] if i + 1 < len(parts) else None)
-            if read and self._taken_back(clause):
+            if read and (self._taken_back(clause) or self._on_a_journey(read, clause)):
                 read, skip = [], 0
             read = [self._meant(f, parts) for f in read]
             if explained is not None and (read or self._is_marker(clause)):
@@ -316,6 +315,12 @@ class _Scan:
     def _taken_back(self, clause: Clause) -> bool:
         """Whether the clause only asks, guesses or remembers what it seems to state."""
         return self.search("question", clause.start, clause.end) or self.search("clause", clause.start, clause.end)
+
+    def _on_a_journey(self, read: Sequence[Found], clause: Clause) -> bool:
+        """住在国贸附近, said of a hotel, is no residence."""
+        if not any(f.relation and f.relation.name in self.fitter.constructions.at_home for f in read):
+            return False
+        return self.search("visiting", max(0, clause.start - NEAR), clause.end)
 
     def _is_marker(self, clause: Clause) -> bool:
         return any(self._has(m.pattern, clause) for m in self.grammar.markers)
@@ -369,6 +374,8 @@ class _Scan:
                 talk.parties.add(f.object)
             if f.subject not in (USER, COMPANY):
                 talk.parties.add(f.subject)
+            elif f.relation.name in self.introduces and (who := self.fitter.brought_in(f)):
+                talk.parties.add(who)
         if read and not any(f.relation and f.relation.name in self.introduces for f in read):
             openings = self.fitter.openings(self.view, clause, talk)
             talk.subject = next((who for _, who in openings if who is not None), carried)
