@@ -35,7 +35,6 @@ log = logging.getLogger("jiyi.vectors")
 SIZE = 256
 SPARSE = 64
 """A chunk with fewer vectors is not worth its reading: what is left of it becomes rows."""
-READ_AT_ONCE = 64
 MARGIN = 64
 """What an engine is asked for beyond the limit: it orders equal ones otherwise, and misses a few."""
 
@@ -214,12 +213,10 @@ class SqliteVectors(VectorIndex):
         sql = "SELECT seq, square, numbers FROM vector_fresh WHERE vset = ? AND kind = ?"
         if fresh := self._access.rows(sql, (number, kind)):
             yield chunk_of({seq: Vector(numbers, square) for seq, square, numbers in fresh})
-        sql = "SELECT id, seqs, squares, numbers FROM vector_chunk WHERE vset = ? AND kind = ? AND id > ? ORDER BY id LIMIT ?"
-        last = 0
-        # A few at a time: a hundred thousand vectors need not be in memory at once.
-        while rows := self._access.rows(sql, (number, kind, last, READ_AT_ONCE)):
-            yield from (Chunk(*row[1:]) for row in rows)
-            last = rows[-1][0]
+        # The index alone tells which; read one by one, a chunk's memory serves for the next.
+        sql = "SELECT id FROM vector_chunk WHERE vset = ? AND kind = ? ORDER BY first, last"
+        for (key,) in self._access.rows(sql, (number, kind)):
+            yield self._chunk(key)
 
     @damage
     def held(self, scope: Scope, kind: Kind, model: str) -> set[int]:
