@@ -137,7 +137,9 @@ def draw(stored: Sequence[Stored], size: int, seed: int, vocabulary: Vocabulary,
 
 def _real(stored: Stored) -> Row:
     memory = stored.memory
-    return Row(stored, memory.text, _subject(memory), memory.affirmed_at.date().isoformat())
+    # The day where it was said, as the turns show it.
+    day = memory.affirmed_at.astimezone(ZoneInfo(TIMEZONE)).date().isoformat()
+    return Row(stored, memory.text, _subject(memory), day)
 
 
 def _subject(memory: Memory) -> str:
