@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from jiyi.assembly import REFERENCE, open_memory
+from jiyi.domain.ranking import score_of
 from jiyi.domain.traces import TracePolicy
 from jiyi.errors import NotFound
 from jiyi.memory_layer import MemoryLayer
@@ -140,3 +143,33 @@ def test_feedback_names_the_recall_it_is_about(clock: Clock) -> None:
         assert traced in me.ledger()[-1].plan.reason
         with pytest.raises(NotFound):
             me.feedback("m1", "helpful", trace="tnone")
+
+
+TOLD = [
+    "我们的数据库是 PostgreSQL，部署在杭州的机房。", "I love hiking in the hills with my sister Nora.", "我妹妹在苏州当老师，喜欢养猫。",
+    "The budget of the harbour project is 500,000 dollars.", "下周三要和供应商开会，讨论交付周期。", "My sister Nora adopted a cat in May.",
+    "我对花生过敏，去餐厅要先说。", "We moved the meeting with the vendor to Thursday.", "周会改到周四下午三点了。", "I'm learning to play the cello.",
+]  # fmt: skip
+
+
+def test_the_logged_parts_make_the_ranking(tmp_path: Path, clock: Clock) -> None:
+    with opened("postings", tmp_path, clock, synchronous="NORMAL", traces=TracePolicy(keep=1000)) as layer:
+        me = layer.scope("ming")
+        for i, text in enumerate(TOLD * 4):
+            clock.now += timedelta(hours=7)
+            me.observe([{"role": "user" if i % 3 else "assistant", "text": text}], session=f"s{i % 5}")
+        layer.work()
+        rng = Random(5)
+        words = sorted({word for text in TOLD for word in re.findall(r"[a-zA-Z]{3,}|[\u4e00-\u9fff]{2}", text)})
+        explained = 0
+        for _ in range(1000):
+            query, limit = " ".join(rng.sample(words, rng.randint(1, 4))), rng.randint(1, 9)
+            found = me.recall(query, limit=limit)
+            trace = me.explain(found.trace_id).trace
+            assert [c.score for c in trace.considered] == [score_of(c.parts) for c in trace.considered]
+            assert [c.id for c in trace.considered] == [i.id for i in found.ranked][: TracePolicy().candidates]
+            again = sorted(trace.considered, key=lambda c: -score_of(c.parts))
+            assert [c.id for c in again] == [c.id for c in trace.considered]
+            assert [c.id for c in trace.considered if c.shown] == [i.id for i in found.items]
+            explained += bool(trace.considered)
+        assert explained > 900

@@ -37,8 +37,17 @@ def relevance(score: float, best: float, coverage: float) -> float:
     return 0.5 * (score / best if best > 0 else 0.0) + 0.5 * coverage
 
 
+ScoreParts = tuple[tuple[str, float], ...]
+"""The named parts of a score, which is their sum (SPEC R10)."""
+
+
+def score_of(parts: ScoreParts) -> float:
+    """The score that parts make, quantised so that every engine returns the same order."""
+    return float(round(max(sum(value for _, value in parts), 0.0), 4))
+
+
 def rescore(
-    relevance: float,
+    relevance: ScoreParts,
     *,
     now: datetime,
     at: datetime,
@@ -49,24 +58,24 @@ def rescore(
     phrase: bool = False,
     message: bool = False,
     weight: float = 1.0,
-) -> float:
-    """The final score, quantised so that every engine returns the same order.
+) -> ScoreParts:
+    """What the final score is made of; parts that add nothing are left out.
 
     Args:
-        relevance: in [0, 1].
+        relevance: in all in [0, 1].
         at: when the item was last stated or said.
         importance: 1–5.
         heat: decayed visits, 0 or more.
         weight: what the whole counts for (SPEC F3).
     """
-    score = relevance * (1 - policy.confidence + policy.confidence * confidence)
-    score += policy.importance * (importance - 3)
+    scale = weight * (policy.message if message else 1.0)
+    trusted = 1 - policy.confidence + policy.confidence * confidence
     age = max(now - at, timedelta(0))
-    score += policy.recency * 0.5 ** (age / policy.recency_half_life)
-    if heat > 0:
-        score += policy.heat * heat / (heat + policy.heat_saturation)
-    if phrase:
-        score += policy.phrase
-    if message:
-        score *= policy.message
-    return float(round(max(score * weight, 0.0), 4))
+    parts = [
+        *((name, value * trusted) for name, value in relevance),
+        ("importance", policy.importance * (importance - 3)),
+        ("recency", policy.recency * 0.5 ** (age / policy.recency_half_life)),
+        ("heat", policy.heat * heat / (heat + policy.heat_saturation)),
+        ("phrase", policy.phrase if phrase else 0.0),
+    ]
+    return tuple((name, value * scale) for name, value in parts if value)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-ScoreParts = tuple[tuple[str, float], ...]
-"""The named parts of a score, which is their sum."""
+from jiyi.domain.ranking import ScoreParts
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,10 @@ from jiyi.domain.encoding import micros
 from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat, HeatPolicy
 from jiyi.domain.memory import Category, Memory, Message, Role, Status, Tier, memory_id, message_handle
-from jiyi.domain.ranking import RankingPolicy, rescore
+from jiyi.domain.ranking import RankingPolicy, ScoreParts, rescore, score_of
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
-from jiyi.domain.traces import ScoreParts
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
@@ -231,10 +230,14 @@ class Recall:
             if memory.over(now):
                 dropped.append((memory.id, _over(memory)))
             elif filters.takes_memory(memory, _read_at(heats.get(memory.seq))):
-                score = 1.0 + rescore(
-                    0.0, now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance
+                parts = rescore(
+                    (("asked for", 1.0),),
+                    now=now,
+                    at=memory.affirmed_at,
+                    policy=self.ranking,
+                    importance=memory.importance,
                 )
-                items.append(self._memory_item(memory, "fact", score, f"asked for by {name!r}", now))
+                items.append(self._memory_item(memory, "fact", parts, f"asked for by {name!r}", now))
         return items
 
     def _matches(
@@ -339,17 +342,17 @@ class Recall:
         if isinstance(match.item, Message):
             if not filters.takes_message(match.item):
                 return None
-            score = rescore(
-                match.relevance, now=now, at=match.item.at, policy=self.ranking, phrase=phrase, message=True
+            parts = rescore(
+                _relevance(match), now=now, at=match.item.at, policy=self.ranking, phrase=phrase, message=True
             )
-            return _message_item(match.item, score, why)
+            return _message_item(match.item, parts, why)
         if isinstance(match.item, SessionSummary):
             if not filters.takes_summary(match.item):
                 return None
-            score = rescore(
-                match.relevance, now=now, at=match.item.last_at, policy=self.ranking, phrase=phrase, message=True
+            parts = rescore(
+                _relevance(match), now=now, at=match.item.last_at, policy=self.ranking, phrase=phrase, message=True
             )
-            return _summary_item(match.item, score, why)
+            return _summary_item(match.item, parts, why)
         memory = match.item
         if memory.status is not Status.LIVE:
             dropped.append((memory.id, _not_believed(memory)))
@@ -362,12 +365,12 @@ class Recall:
             return None
         if filters.labels or not filters.takes_memory(memory, _read_at(heat)):
             return None
-        score = rescore(
-            match.relevance, now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance,
+        parts = rescore(
+            _relevance(match), now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance,
             confidence=confidence(memory, now, self.confidence), heat=heat.value(now, self.heat) if heat else 0.0,
             phrase=phrase, weight=weight(memory, now, self.tiers),
         )  # fmt: skip
-        return self._memory_item(memory, "memory", score, why, now)
+        return self._memory_item(memory, "memory", parts, why, now)
 
     def _standing(
         self, unit: Unit, scope: Scope, matches: Sequence[Match], now: datetime, dropped: list[tuple[str, str]]
@@ -389,14 +392,14 @@ class Recall:
                 kept.append(replace(match, item=summary))
         return kept
 
-    def _memory_item(self, memory: Memory, kind: str, score: float, why: str, now: datetime) -> Item:
+    def _memory_item(self, memory: Memory, kind: str, parts: ScoreParts, why: str, now: datetime) -> Item:
         sure = round(confidence(memory, now, self.confidence), 3)
         return Item(
-            kind, memory.id, memory.text, score, memory.affirmed_at,
+            kind, memory.id, memory.text, score_of(parts), memory.affirmed_at,
             f"{why}; importance {memory.importance}, {memory.source} {sure:.2f}{self._aged(memory, now)}",
             session=memory.evidence[-1].session if memory.evidence else None,
             confidence=sure, source=memory.source.value, category=memory.category.value, importance=memory.importance,
-            memory=memory, tier=memory.tier.value,
+            memory=memory, tier=memory.tier.value, parts=parts,
         )  # fmt: skip
 
     def _aged(self, memory: Memory, now: datetime) -> str:
@@ -505,7 +508,8 @@ def _fuse(facts: list[Item], found: list[Item]) -> list[Item]:
         if also is not None:
             # A fact that the words point to as well comes first among the facts; each reason is said once.
             why = "; ".join(dict.fromkeys(f"{fact.why}; {also.why}".split("; ")))
-            fact = replace(fact, score=round(fact.score + also.score, 4), why=why)
+            parts = _added(fact.parts, also.parts)
+            fact = replace(fact, score=score_of(parts), parts=parts, why=why)
         fused.append(fact)
     fused.extend(by_id.values())
     fused.sort(key=lambda item: (-item.score, item.kind, -int(item.id[1:])))
@@ -520,18 +524,39 @@ def _of_kinds(items: list[Item], kinds: Collection[str], dropped: list[tuple[str
     return [item for item in items if item.kind != "memory"]
 
 
-def _message_item(message: Message, score: float, why: str) -> Item:
-    return Item(
-        "message", message_handle(message.seq), message.text, score, message.at,
-        f"{why}; {DIGEST}" if message.digest else why, session=message.session,
-        role="digest" if message.digest else message.role.value, name=message.name, message_id=message.id,
-        source="digest" if message.digest else None if message.role is Role.USER else message.role.value,
+def _added(one: ScoreParts, other: ScoreParts) -> ScoreParts:
+    """The parts of both, those of one name together."""
+    total: dict[str, float] = {}
+    for name, value in (*one, *other):
+        total[name] = total.get(name, 0.0) + value
+    return tuple(total.items())
+
+
+def _relevance(match: Match) -> ScoreParts:
+    """What makes a match relevant; of a passage, as the fusion made it up."""
+    parts = match.parts
+    if parts is None or not parts.total:
+        return (("meaning" if match.cosine is not None else "words", match.relevance),)
+    share = match.relevance / parts.total
+    return (
+        ("words", parts.own * share), ("session", parts.session * share), ("turns beside", parts.neighbours * share)
     )  # fmt: skip
 
 
-def _summary_item(summary: SessionSummary, score: float, why: str) -> Item:
+def _message_item(message: Message, parts: ScoreParts, why: str) -> Item:
     return Item(
-        "summary", summary.id, summary.text, score, summary.last_at, why, session=summary.session, summary=summary
+        "message", message_handle(message.seq), message.text, score_of(parts), message.at,
+        f"{why}; {DIGEST}" if message.digest else why, session=message.session,
+        role="digest" if message.digest else message.role.value, name=message.name, message_id=message.id,
+        source="digest" if message.digest else None if message.role is Role.USER else message.role.value,
+        parts=parts,
+    )  # fmt: skip
+
+
+def _summary_item(summary: SessionSummary, parts: ScoreParts, why: str) -> Item:
+    return Item(
+        "summary", summary.id, summary.text, score_of(parts), summary.last_at, why, session=summary.session, summary=summary,
+        parts=parts,
     )  # fmt: skip
 
 
