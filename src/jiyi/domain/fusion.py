@@ -26,9 +26,9 @@ class FusionPolicy:
 
     words: float = 1.0
     # Vectors beside words; without vectors the words decide alone.
-    vectors: float = 0.5
+    vectors: float = 0.4
     # So many nearest turns are candidates.
-    near: int = 64
+    near: int = 128
     # Another name of what was asked for, or another form of the word; a word that points at the same matter.
     same_word: float = 0.5
     near_word: float = 0.2

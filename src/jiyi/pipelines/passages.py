@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import TypeAlias
 
 from jiyi.domain.fusion import Asked, FusionPolicy, Parts, Place, Surroundings, fuse, neighbours
 from jiyi.domain.memory import Message
@@ -29,7 +28,6 @@ SPARE = 8
 FEW = 3
 """So many turns are few in the shortest history too, where a share of it is less than one."""
 NOTHING: Mapping[int, float] = {}
-Near: TypeAlias = Callable[[Collection[str]], Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +59,15 @@ class Passages:
         limit: int,
         *,
         takes: Callable[[Place], bool] | None = None,
-        near: Near | None = None,
+        vectors: Mapping[int, float] = NOTHING,
     ) -> list[Match]:
         """The best turns, best first, `limit` and some to spare.
 
         Args:
             takes: whether a turn at that place may be answered with; those around it count all the same.
-            near: the channel of meaning: scores by message number for the question without these names.
+            vectors: scores of the channel of meaning, by message number.
         """
-        if not question.content and near is None:
+        if not question.content and not vectors:
             return []
         found = self._find(unit, scope, question)
         self._weigh(unit, scope, question, found)
@@ -77,14 +75,8 @@ class Passages:
         words = {
             seq: found.scores.get(seq, 0.0) + bridged.get(seq, 0.0) for seq in found.scores.keys() | bridged.keys()
         }
-        places: dict[int, Place] = {}
-        vectors = NOTHING
-        if near is not None:
-            places = {p.seq: p for p in unit.messages.places(scope, words.keys())}
-            vectors = near(self._named(places.values(), question.folded))
         scores = fuse([(words, self.policy.words), (vectors, self.policy.vectors)])
-        wanted = (scores.keys() | neighbours(scores, self.policy)) - places.keys()
-        places.update((p.seq, p) for p in unit.messages.places(scope, wanted))
+        places = {p.seq: p for p in unit.messages.places(scope, scores.keys() | neighbours(scores, self.policy))}
         asked = Asked(self._named(places.values(), question.folded), question.times)
         around = Surroundings(scores, places, asked, self.policy)
         # What key words alone ask for holds them; what a sentence asks may stand beside its words.

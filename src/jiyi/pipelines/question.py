@@ -5,8 +5,7 @@ isolate ─▶ terms, with those of the talk around it ─▶ widen by other wor
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -146,15 +145,6 @@ def read_question(query: str, segmenter: Segmenter) -> Question:
     raw = "" if content or only_generic else folded
     stops = tuple(t.text for t in terms if t.stop)
     return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, stops=stops, asks=bool(stops))
-
-
-def without_names(question: str, names: Collection[str]) -> str:
-    """The question without these names, and without what English hangs on them. The whole of it where nothing else is left."""
-    for name in sorted(names, key=len, reverse=True):
-        around = ("", "") if name[0] > "\u2e80" else (r"(?<!\w)", r"(?:['’]s)?(?!\w)")
-        question = re.sub(f"{around[0]}{re.escape(name)}{around[1]}", " ", question, flags=re.IGNORECASE)
-    left = " ".join(question.split())
-    return left if any(c.isalnum() for c in left) else question
 
 
 def _folded(query: str, segmenter: Segmenter) -> str:

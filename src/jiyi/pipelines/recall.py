@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.encoding import micros
@@ -25,7 +24,7 @@ from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single, scan_texts
 from jiyi.pipelines.passages import Passages
-from jiyi.pipelines.question import Question, QuestionReader, without_names
+from jiyi.pipelines.question import Question, QuestionReader
 from jiyi.pipelines.spelling import spelt
 from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.vectors import Embedding, match_vectors, scores_of
@@ -285,17 +284,18 @@ class Recall:
                 return []
             # Labels are known only from the whole message, so more of them are looked at.
             many = self.passages.policy.hits if filters.labels else limit
-            near = None if self.embedding is None else partial(self._near, unit, scope, question)
-            found = self.passages(unit, scope, question, many, takes=filters.at_place(), near=near)
+            near = self._near(unit, scope, question)
+            found = self.passages(unit, scope, question, many, takes=filters.at_place(), vectors=near)
         else:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
 
-    def _near(self, unit: Unit, scope: Scope, question: Question, names: Collection[str]) -> dict[int, float]:
-        """How near the meaning of turns is to the question's, above the least near that is looked at. Names of speakers are
-        taken out: they pull in greetings."""
-        asked = without_names(question.core, names)
-        return scores_of(match_vectors(unit, scope, Kind.MESSAGE, asked, self.embedding, self.passages.policy.near))
+    def _near(self, unit: Unit, scope: Scope, question: Question) -> dict[int, float]:
+        """How near the meaning of turns is to the question's."""
+        if self.embedding is None:
+            return {}
+        near = match_vectors(unit, scope, Kind.MESSAGE, question.core, self.embedding, self.passages.policy.near)
+        return scores_of(near)
 
     def _by_meaning(
         self,
