@@ -90,8 +90,7 @@ class Engine:
         self.store, self.parts, self.clock = store, parts, clock
         settings = parts.settings
         self.reads = ReadCounts(store, settings.heat, settings.access.flush_after, parts.gateway.night)
-        segmenter = parts.indexing.segmenter
-        self.traces = TraceLog(store, settings.traces, parts.redaction, parts.retaining, segmenter)
+        self.traces = TraceLog(store, settings.traces, parts.redaction, parts.retaining, parts.indexing)
         self.kinds = (INDEX, DISTIL) if parts.model is None else (INDEX, DISTIL, SEGMENT)
         # Without a model its jobs wait for the day when there is one.
         slow = parts.model is not None or parts.embedding is not None

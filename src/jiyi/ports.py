@@ -28,11 +28,11 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging
-from jiyi.domain.traces import Trace
 from jiyi.domain.vectors import Neighbour, Vector, VectorSet
 from jiyi.forgotten import Forgotten
 from jiyi.queues import Jobs, Schedule
 from jiyi.text.redaction import Key
+from jiyi.traced import Traces
 
 T = TypeVar("T")
 
@@ -418,27 +418,6 @@ class Standings(Protocol):
 
     def set(self, scope: Scope, standing: Standing) -> None:
         """Put this standing in the place of the one before."""
-
-
-# ---------------------------------------------------------------------------------- traces
-
-
-class Traces(Protocol):
-    """What recalls did, for a while (SPEC R10). A log: an export leaves it out, and any forgetting drops all of a scope's."""
-
-    def add(self, scope: Scope, traces: Sequence[Trace]) -> None:
-        """Keep traces, each in the place of one with its id."""
-
-    def get(self, scope: Scope, trace_id: str) -> Trace | None: ...
-
-    def latest(self, scope: Scope, limit: int) -> list[Trace]:
-        """Newest first, by `at` and then id."""
-
-    def trim(self, scope: Scope, keep: int, since: datetime) -> None:
-        """Drop all but the latest `keep`, and those from before `since`."""
-
-    def clear(self, scope: Scope) -> int:
-        """Drop all of them; gives how many. No byte of them stays after a purge."""
 
 
 # ---------------------------------------------------------------------------------- language models

@@ -98,7 +98,7 @@ def test_an_existing_file_is_never_overwritten(path: Path, tmp_path: Path) -> No
 def test_a_place_that_cannot_be_written_is_refused(path: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("text")
     store = open_sqlite(path)
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be written"):
         store.backup(str(tmp_path / "file" / "copy.db"))
     store.close()
 

@@ -45,11 +45,11 @@ from jiyi.ports import (
     Standings,
     Summaries,
     TextIndex,
-    Traces,
     Unit,
     VectorIndex,
 )
 from jiyi.queues import Jobs, Schedule
+from jiyi.traced import Traces
 
 CHUNK = 256
 """Hits whose messages are looked up in one go."""

@@ -8,7 +8,7 @@ Memory text is data, not instruction: every piece stands on one line inside a fe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import TypeAlias
 from unicodedata import category
@@ -77,7 +77,7 @@ class ContextBlock:
     tokens: int
     recollection: Recollection
     read: tuple[int, ...] = ()
-    trace_id: str = ""
+    trace_id: str = field(default="", compare=False)
 
 
 Line: TypeAlias = tuple[str, Item | Memory | None]

@@ -163,7 +163,7 @@ class Recollection:
     nothing_because: str = ""
     dropped: tuple[tuple[str, str], ...] = ()
     ranked: tuple[Item, ...] = field(default=(), repr=False)
-    trace_id: str = ""
+    trace_id: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,18 +284,13 @@ class Recall:
                 return []
             # Labels are known only from the whole message, so more of them are looked at.
             many = self.passages.policy.hits if filters.labels else limit
-            near = self._near(unit, scope, question)
-            found = self.passages(unit, scope, question, many, takes=filters.at_place(), vectors=near)
+            near = match_vectors(unit, scope, kind, question.core, self.embedding, self.passages.policy.near)
+            found = self.passages(unit, scope, question, many, takes=filters.at_place(), vectors=scores_of(near))
+            cosines = {n.seq: n.cosine for n in near}
+            found = [m if m.words else replace(m, cosine=cosines.get(m.item.seq)) for m in found]
         else:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
-
-    def _near(self, unit: Unit, scope: Scope, question: Question) -> dict[int, float]:
-        """How near the meaning of turns is to the question's."""
-        if self.embedding is None:
-            return {}
-        near = match_vectors(unit, scope, Kind.MESSAGE, question.core, self.embedding, self.passages.policy.near)
-        return scores_of(near)
 
     def _by_meaning(
         self,
@@ -307,12 +302,9 @@ class Recall:
         dropped: list[tuple[str, str]],
         seen: Collection[str],
     ) -> list[Item]:
-        """Memories and summaries that vectors alone find, below what words find: a cosine orders, but does not tell whether
-        anything fits."""
+        """What vectors alone find, below what words find: a cosine orders, but does not tell whether anything fits."""
         items = []
         for kind in _text_kinds(filters) if self.embedding is not None else ():
-            if kind is Kind.MESSAGE:
-                continue
             near = match_vectors(unit, scope, kind, question.core, self.embedding, CANDIDATES)
             shares, there = scores_of(near), {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in near])}
             matches = [
@@ -441,9 +433,13 @@ class Recall:
 def _found_by(match: Match) -> str:
     """How a text was found, in words; of a passage, the parts that made its score (SPEC R10)."""
     parts = match.parts
+    if parts is None and match.cosine is not None:
+        return f"is near in meaning ({match.cosine:.2f})"
     if parts is None:
         return f"matches {', '.join(match.words)}" if match.words else "contains the words as written"
     told = [f"matches {', '.join(match.words)} ({parts.own:.2f})"] if match.words else []
+    if match.cosine is not None:
+        told.append(f"is near in meaning ({match.cosine:.2f})")
     if match.over:
         told.append(f"shares {', '.join(match.over)} with a turn that answers half of the question")
     if parts.beside is not None:

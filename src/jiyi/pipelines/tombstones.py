@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from jiyi.domain.belief import Observation
 from jiyi.domain.forgetting import BLOT, BURIED, Mark, buried_id, digest_of, value_words
@@ -33,6 +33,8 @@ class Hits:
 
 
 NO_HITS = Hits()
+EVER = datetime.min.replace(tzinfo=UTC)
+"""Before every forgetting."""
 
 
 class Tombs:
@@ -83,6 +85,12 @@ class Tombs:
         if item.triple is not None and self._any(Mark.RELATION, [item.triple.relation], at):
             return True
         return any(self._places(mark, part, at) for mark in (Mark.TOPIC, Mark.WORDS) for part in told_by(item))
+
+    def mentions(self, text: str) -> bool:
+        """Whether words that were forgotten at any time stand in a text, however new it is."""
+        if self.horizon is None:
+            return False
+        return any(self._places(mark, text, EVER) for mark in (Mark.TOPIC, Mark.WORDS))
 
     def admit(self, observation: Observation) -> Observation | None:
         """The observation as it may be learnt; None when it may not be."""

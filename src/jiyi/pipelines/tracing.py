@@ -14,11 +14,12 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
 from jiyi.domain.traces import Considered, LeftOut, Trace, TracePolicy
 from jiyi.pipelines.gathering import Gathered
+from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.recall import Recollection
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.retaining import Retaining
-from jiyi.ports import Store, Unit
-from jiyi.text.segmentation import Segmenter
+from jiyi.pipelines.tombstones import Tombs
+from jiyi.ports import Kind, Store, Unit
 from jiyi.views import View
 
 Noted: TypeAlias = tuple[Scope, Trace]
@@ -28,9 +29,9 @@ class TraceLog:
     """The traces of recalls, written together. What was asked is redacted on the way into the store."""
 
     def __init__(
-        self, store: Store, policy: TracePolicy, redaction: Redaction, retaining: Retaining, segmenter: Segmenter
+        self, store: Store, policy: TracePolicy, redaction: Redaction, retaining: Retaining, indexing: Indexing
     ) -> None:
-        self._policy, self._redaction, self._retaining, self._segmenter = policy, redaction, retaining, segmenter
+        self._policy, self._redaction, self._retaining, self._indexing = policy, redaction, retaining, indexing
         self._gathered: Gathered[Noted] = Gathered(store, policy.flush_after, self._add, "traces of recalls")
         self.flush, self.close = self._gathered.flush, self._gathered.close
 
@@ -72,14 +73,31 @@ class TraceLog:
             forgotten = [r.at for r in unit.forgotten.receipts(scope)[-1:]]
             fresh = [t for t in traces if not forgotten or t.at > forgotten[0]]
             silent = self._retaining.detail(unit, scope) is Detail.MINIMAL
-            unit.traces.add(scope, [_without_words(t) if silent else self._redacted(t) for t in fresh])
+            unit.traces.add(
+                scope,
+                [
+                    _without_words(t)
+                    if silent or (forgotten and self._recalls_it(unit, scope, t))
+                    else self._redacted(t)
+                    for t in fresh
+                ],
+            )
             if fresh:
                 latest = max(t.at for t in fresh)
                 unit.traces.trim(scope, self._policy.keep, latest - timedelta(days=self._policy.days))
 
+    def _recalls_it(self, unit: Unit, scope: Scope, trace: Trace) -> bool:
+        """Whether a question may hold words of what was forgotten: whoever asks for that does not want them kept anew. So may
+        every word that stands nowhere here."""
+        known: set[str] = set()
+        for kind in Kind:
+            known |= unit.text.frequencies(scope, kind, trace.terms)[1].keys()
+        return bool(set(trace.terms) - known) or Tombs(unit, scope, self._indexing.folding).mentions(trace.query)
+
     def _redacted(self, trace: Trace) -> Trace:
-        query = self._redaction.text(trace.query)
-        folded = self._segmenter.fold(query)
+        # A query is any text at all; half a character cannot be stored.
+        query = self._redaction.text(trace.query.encode("utf-8", "replace").decode("utf-8"))
+        folded = self._indexing.segmenter.fold(query)
         return replace(trace, query=query, terms=tuple(t for t in trace.terms if t in folded))
 
 

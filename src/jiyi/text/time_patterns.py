@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,8 +165,6 @@ def _english(t: Mapping[str, Any]) -> list[_Row]:
     third = rf"(?P<third>{either(t['thirds'])})"
     quarter = rf"(?:(?-i:Q)(?P<q>[1-4])(?![A-Za-z0-9])|(?P<q2>{either(t['ordinals'])})\s+quarter\b)"
     stop = r"(?=\s*(?:[.,;!?)]|$)|\s+(?:of|at|and|or|to|we|i|for|with|in|from|because|so)\b)"
-    always = [w for w in t["recurring"] if w not in ("every", "each")]
-    each = "|".join(either(t[name]) for name in ("weekdays", "months", "units", "parts", "seasons"))
     a_month, a_weekday = _last((*t["months"], *t["capital_months"])), _last((*t["weekdays"], *t["short_weekdays"]))
     a_season, a_stretch = _last(t["seasons"]), {"week", "month", "quarter", "year"}
     a_unit = {*t["units"], *(f"{unit}s" for unit in t["units"])}
@@ -220,6 +218,14 @@ def _english(t: Mapping[str, Any]) -> list[_Row]:
             Reading.clock,
             _DIGITS,
         ),
+        *_english_recurring(t, weekdays, a_weekday),
+    ]
+
+
+def _english_recurring(t: Mapping[str, Any], weekdays: str, a_weekday: Collection[str]) -> list[_Row]:
+    always = [w for w in t["recurring"] if w not in ("every", "each")]
+    each = "|".join(either(t[name]) for name in ("weekdays", "months", "units", "parts", "seasons"))
+    return [
         (
             rf"\b(?:every|each)\s+(?:other\s+|single\s+|second\s+|\d+\s+|few\s+)?"
             rf"(?:{each}|weekend|weekday|\d+(?:st|nd|rd|th)(?:\s+of\s+(?:the|every|each)\s+month)?)s?\b",
@@ -235,6 +241,6 @@ def _english(t: Mapping[str, Any]) -> list[_Row]:
         (
             r"\b(?:once|twice|\w+\s+times)\s+(?:a|per)\s+(?:day|week|month|quarter|year)\b",
             Reading.recurring,
-            a_stretch | {"day"},
+            ("day", "week", "month", "quarter", "year"),
         ),
     ]

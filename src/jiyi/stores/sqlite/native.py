@@ -166,7 +166,6 @@ class Native:
         return counts
 
     @damage
-    @damage
     def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
         words = {encode_term(term): term for term in terms}
         keys = [row_key(owner, seq) for seq in sorted(set(seqs)) if 1 <= seq <= MAX_SEQ]

@@ -130,7 +130,6 @@ class Postings:
         return {term: self._counted[owner, term] for term in terms}
 
     @damage
-    @damage
     def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
         hashes = {self._hashed(term): term for term in terms}
         # CROSS JOIN fixes the order: each pair of a term and a document is one step into the b-tree.

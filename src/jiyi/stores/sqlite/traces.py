@@ -9,9 +9,9 @@ from datetime import datetime
 from jiyi.domain.encoding import micros, to_json, trace_fields, trace_from_fields
 from jiyi.domain.scope import Scope
 from jiyi.domain.traces import Trace
-from jiyi.ports import Traces
 from jiyi.stores.encoding import damage
 from jiyi.stores.sqlite.access import Access, at_most
+from jiyi.traced import Traces
 
 
 class SqliteTraces(Traces):
