@@ -71,7 +71,8 @@ class Passages:
             return []
         found = self._find(unit, scope, question)
         self._weigh(unit, scope, question, found)
-        bridged, over = self._bridge(unit, scope, question, found)
+        # What key words alone ask for holds them; what a sentence asks may be said elsewhere, or stand beside its words.
+        bridged, over = self._bridge(unit, scope, question, found) if question.asks else ({}, ())
         words = {
             seq: found.scores.get(seq, 0.0) + bridged.get(seq, 0.0) for seq in found.scores.keys() | bridged.keys()
         }
@@ -79,7 +80,6 @@ class Passages:
         places = {p.seq: p for p in unit.messages.places(scope, scores.keys() | neighbours(scores, self.policy))}
         asked = Asked(self._named(places.values(), question.folded), question.times)
         around = Surroundings(scores, places, asked, self.policy)
-        # What key words alone ask for holds them; what a sentence asks may stand beside its words.
         able = (seq for seq in places if seq in scores or (question.asks and around.lent(seq)))
         totals = {seq: round(around.total(seq), 6) for seq in able}
         top = max(totals.values(), default=0.0)

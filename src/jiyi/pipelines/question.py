@@ -144,7 +144,9 @@ def read_question(query: str, segmenter: Segmenter) -> Question:
     folded = _folded(query, segmenter)
     raw = "" if content or only_generic else folded
     stops = tuple(t.text for t in terms if t.stop)
-    return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, stops=stops, asks=bool(stops))
+    # A stop word that stands free; the "my" of MySQL makes no sentence.
+    asks = any(t.stop and t.kind in ("word", "char") for t in terms)
+    return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, stops=stops, asks=asks)
 
 
 def _folded(query: str, segmenter: Segmenter) -> str:
