@@ -198,7 +198,7 @@ def test_what_is_forgotten_is_in_no_byte_and_nothing_else_is_harmed(
                 except PlanRefused:
                     continue
             layer.reindex()
-                assert [r.returned for r in me.verify_forgotten() if r.returned] == []
+            assert [r.returned for r in me.verify_forgotten() if r.returned] == []
             assert [c for c in layer.check() if not c.ok] == []
             me.export(folder / "ming.zip")
             exported = everything(me), me.ledger()

@@ -6,9 +6,10 @@ read the question ─▶ facts · memories · passages ─▶ rescore ─▶ fus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeAlias
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.encoding import micros
@@ -19,6 +20,7 @@ from jiyi.domain.ranking import RankingPolicy, ScoreParts, rescore, score_of
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
+from jiyi.domain.vectors import Neighbour
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.indexing import Indexing
@@ -37,6 +39,8 @@ DIGEST = "a digest of what was said, whose words were not kept"
 WEAK = "nothing covers much of the question"
 
 
+Near: TypeAlias = Mapping[Kind, list[Neighbour]]
+"""The nearest texts of each kind, by meaning."""
 NEAR_AT_BEST = 0.25
 """The relevance of the nearest text that no word of the question is in."""
 
@@ -200,8 +204,9 @@ class Recall:
         question = spelt(unit, scope, self.read(query, now), self.read.policy)
         dropped: list[tuple[str, str]] = []
         facts = self._facts(unit, scope, question, now, filters, dropped)
-        found, relaxed = self._matches(unit, scope, question, now, limit, filters, dropped)
-        found += self._by_meaning(unit, scope, question, now, filters, dropped, {item.id for item in found})
+        near = self._near(unit, scope, question, filters)
+        found, relaxed = self._matches(unit, scope, question, near, now, limit, filters, dropped)
+        found += self._by_meaning(unit, scope, question, near, now, filters, dropped, {item.id for item in found})
         items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
         ranked = tuple(self._fold_evidence(unit, scope, items, filters, dropped))
         return Recollection(
@@ -244,6 +249,7 @@ class Recall:
         unit: Unit,
         scope: Scope,
         question: Question,
+        near: Near,
         now: datetime,
         limit: int,
         filters: Filters,
@@ -251,7 +257,7 @@ class Recall:
     ) -> tuple[list[Item], str]:
         """Items of the text channels; relaxed step by step while there are none."""
         steps: tuple[tuple[str, Callable[[Kind], list[Match]]], ...] = (
-            ("", lambda kind: self._indexed(unit, scope, kind, question, limit, filters)),
+            ("", lambda kind: self._indexed(unit, scope, kind, question, near, limit, filters)),
             ("no indexed word matched, so the letters themselves were looked for",
              lambda kind: scan_texts(unit, scope, kind, question, self.indexing.segmenter)),
         )  # fmt: skip
@@ -276,7 +282,7 @@ class Recall:
         return [], ""
 
     def _indexed(
-        self, unit: Unit, scope: Scope, kind: Kind, question: Question, limit: int, filters: Filters
+        self, unit: Unit, scope: Scope, kind: Kind, question: Question, near: Near, limit: int, filters: Filters
     ) -> list[Match]:
         """Matches through the index."""
         if kind is Kind.MESSAGE:
@@ -284,19 +290,27 @@ class Recall:
                 return []
             # Labels are known only from the whole message, so more of them are looked at.
             many = self.passages.policy.hits if filters.labels else limit
-            near = match_vectors(unit, scope, kind, question.core, self.embedding, self.passages.policy.near)
-            found = self.passages(unit, scope, question, many, takes=filters.at_place(), vectors=scores_of(near))
-            cosines = {n.seq: n.cosine for n in near}
+            turns = near.get(kind, [])
+            found = self.passages(unit, scope, question, many, takes=filters.at_place(), vectors=scores_of(turns))
+            cosines = {n.seq: n.cosine for n in turns}
             found = [m if m.words else replace(m, cosine=cosines.get(m.item.seq)) for m in found]
         else:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
+
+    def _near(self, unit: Unit, scope: Scope, question: Question, filters: Filters) -> Near:
+        """What means the same as the question, of each kind that is asked for; looked up once."""
+        if self.embedding is None:
+            return {}
+        most = self.passages.policy.near
+        return {k: match_vectors(unit, scope, k, question.core, self.embedding, most) for k in _text_kinds(filters)}
 
     def _by_meaning(
         self,
         unit: Unit,
         scope: Scope,
         question: Question,
+        near: Near,
         now: datetime,
         filters: Filters,
         dropped: list[tuple[str, str]],
@@ -304,12 +318,15 @@ class Recall:
     ) -> list[Item]:
         """What vectors alone find, below what words find: a cosine orders, but does not tell whether anything fits."""
         items = []
-        for kind in _text_kinds(filters) if self.embedding is not None else ():
-            near = match_vectors(unit, scope, kind, question.core, self.embedding, CANDIDATES)
-            shares, there = scores_of(near), {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in near])}
+        for kind, neighbours in near.items():
+            nearest = neighbours[:CANDIDATES]
+            shares, there = (
+                scores_of(nearest),
+                {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in nearest])},
+            )
             matches = [
                 Match(there[n.seq], NEAR_AT_BEST * shares[n.seq], 0.0, (), cosine=n.cosine)
-                for n in near
+                for n in nearest
                 if n.seq in there
             ]
             matches = self._standing(unit, scope, matches, now, dropped) if kind is Kind.SUMMARY else matches
