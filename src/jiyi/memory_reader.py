@@ -106,11 +106,12 @@ class MemoryReader:
             found = recall_as_of(
                 self._parts.recall, unit, self._scope, query, now, then, limit=limit, filters=filters
             )  # fmt: skip
+            trace = self._trace(unit, "recall", found, now, limit, filters.kinds, found.items)
             # A look into the past is no sign of what is needed now.
             counts = then.present and self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
-        return replace(found, trace_id=self._trace("recall", found, now, limit, filters.kinds, found.items))
+        return replace(found, trace_id=trace)
 
     def context(
         self,
@@ -139,11 +140,11 @@ class MemoryReader:
                 unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
                 count_tokens=count_tokens,
             )  # fmt: skip
+            trace = self._trace(unit, "context", block.recollection, now, len(block.items), KINDS, block.items)
             counts = self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, block.read, now)
-        chosen = self._trace("context", block.recollection, now, len(block.items), KINDS, block.items)
-        return replace(block, trace_id=chosen)
+        return replace(block, trace_id=trace)
 
     def history(
         self,
@@ -309,9 +310,17 @@ class MemoryReader:
     # ---------------------------------------------------------------- small parts
 
     def _trace(
-        self, verb: str, found: Recollection, now: datetime, limit: int, kinds: Collection[str], shown: Sequence[Item]
+        self,
+        unit: Unit,
+        verb: str,
+        found: Recollection,
+        now: datetime,
+        limit: int,
+        kinds: Collection[str],
+        shown: Sequence[Item],
     ) -> str:
-        return self._engine.traces.note(self._scope, verb, found, now, limit, kinds, {item.id for item in shown})
+        ids = {item.id for item in shown}
+        return self._engine.traces.note(unit, self._scope, verb, found, now, limit, kinds, ids)
 
     def _awake(self, unit: Unit) -> bool:
         return not unit.standings.get(self._scope).paused  # SPEC C5

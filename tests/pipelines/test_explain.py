@@ -134,6 +134,31 @@ def test_minimal_keeps_no_words_and_a_pause_nothing(tmp_path: Path, clock: Clock
             me.explain(paused)
 
 
+def test_what_held_when_it_was_asked_counts(tmp_path: Path, clock: Clock) -> None:
+    with opened("postings", tmp_path, clock) as layer:
+        me = layer.scope("ming")
+        me.remember("I love durian")
+        me.pause()
+        assert me.recall("durian zebraquery").trace_id == ""
+        me.resume()
+        me.retention("minimal")
+        me.context("durian giraffequery")
+        me.retention("everything")
+        assert [t.query for t in me.traces()] == [""]
+    held = b"".join(f.read_bytes() for f in tmp_path.iterdir())
+    assert (b"zebraquery" in held, b"giraffequery" in held) == (False, False)
+
+
+def test_no_part_of_a_secret_stays_in_a_reason(clock: Clock) -> None:
+    with opened("reference", Path(), clock) as layer:
+        me = layer.scope("ming")
+        me.remember("The battery of my car is a staple problem")
+        secret = "-".join(["horse", "battery", "staple"])
+        trace = me.explain(me.recall(f"my password is {secret}").trace_id).trace
+        assert "battery" not in trace.query
+        assert {c.why for c in trace.considered} <= {""}
+
+
 def test_feedback_names_the_recall_it_is_about(clock: Clock) -> None:
     with opened("reference", Path(), clock) as layer:
         me = layer.scope("ming")

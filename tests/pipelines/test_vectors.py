@@ -87,8 +87,10 @@ def test_what_is_near_is_recalled_below_what_matches(open_with: Open) -> None:
         items = layer.scope("ming").recall("影皮是什么", kinds={"message"}).items
         assert "near in meaning" in items[0].why
         assert items[0].text == "我喜欢皮影戏。"
-        items = layer.scope("ming").recall("皮影戏", kinds={"message"}).items
-        assert [("near in meaning" in i.why) for i in items] == [False, True, True]
+        items = layer.scope("ming").recall("皮影戏，海岛", kinds={"message"}).items
+        assert [("near in meaning" in i.why) for i in items] == [False, True]
+        # What has nothing to do with the question is not called near.
+        assert layer.scope("ming").recall("quantum", kinds={"message"}).items == ()
 
 
 def test_a_changed_memory_is_embedded_again_and_a_removed_one_is_not_found(open_with: Open) -> None:

@@ -29,6 +29,8 @@ class FusionPolicy:
     vectors: float = 0.4
     # So many nearest turns are candidates.
     near: int = 128
+    # Below it two texts have nothing to do with each other. Some models put everything nearer than that.
+    min_cosine: float = 0.05
     # Another name of what was asked for, or another form of the word; a word that points at the same matter.
     same_word: float = 0.5
     near_word: float = 0.2

@@ -302,8 +302,11 @@ class Recall:
         """What means the same as the question, of each kind that is asked for; looked up once."""
         if self.embedding is None:
             return {}
-        most = self.passages.policy.near
-        return {k: match_vectors(unit, scope, k, question.core, self.embedding, most) for k in _text_kinds(filters)}
+        policy, found = self.passages.policy, {}
+        for kind in _text_kinds(filters):
+            near = match_vectors(unit, scope, kind, question.core, self.embedding, policy.near)
+            found[kind] = [n for n in near if n.cosine >= policy.min_cosine]
+        return found
 
     def _by_meaning(
         self,

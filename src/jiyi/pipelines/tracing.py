@@ -37,6 +37,7 @@ class TraceLog:
 
     def note(
         self,
+        unit: Unit,
         scope: Scope,
         verb: str,
         found: Recollection,
@@ -49,8 +50,10 @@ class TraceLog:
 
         `shown`: the ids of what was in the answer.
         """
-        if not self._policy.keep:
+        # What holds when it is asked counts, and again what holds when it is written (SPEC C5).
+        if not self._policy.keep or unit.standings.get(scope).paused:
             return ""
+        silent = self._retaining.detail(unit, scope) is Detail.MINIMAL
         trace_id = f"t{secrets.token_hex(4)}"
         most = self._policy.candidates
         ranked = [Considered(i.id, i.score, i.parts, i.why, i.id in shown) for i in found.ranked]
@@ -59,7 +62,7 @@ class TraceLog:
             trace_id, now, verb, found.query, found.terms, limit, tuple(sorted(kinds)), tuple(ranked[:most]), tuple(left[:most]),
             found.relaxed, found.nothing_because,
         )  # fmt: skip
-        self._gathered.note([(scope, trace)])
+        self._gathered.note([(scope, _without_words(trace) if silent else trace)])
         return trace_id
 
     def _add(self, unit: Unit, noted: Sequence[Noted]) -> None:
@@ -98,13 +101,19 @@ class TraceLog:
         # A query is any text at all; half a character cannot be stored.
         query = self._redaction.text(trace.query.encode("utf-8", "replace").decode("utf-8"))
         folded = self._indexing.segmenter.fold(query)
+        if query != trace.query:
+            # Words that matched may be parts of what was redacted.
+            trace = replace(trace, considered=_without_reasons(trace))
         return replace(trace, query=query, terms=tuple(t for t in trace.terms if t in folded))
 
 
 def _without_words(trace: Trace) -> Trace:
     """`minimal` keeps no talk, and a question is talk (SPEC C5)."""
-    silent = tuple(replace(c, why="") for c in trace.considered)
-    return replace(trace, query="", terms=(), considered=silent)
+    return replace(trace, query="", terms=(), considered=_without_reasons(trace))
+
+
+def _without_reasons(trace: Trace) -> tuple[Considered, ...]:
+    return tuple(replace(c, why="") for c in trace.considered)
 
 
 class TraceView(View):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable
 from datetime import datetime
@@ -126,7 +127,15 @@ def recall(
         call.out.note(f"nothing found: {found.nothing_because}")
     call.out.show(recollection_document(found, call.zone), recollection_lines(found, call.zone))
     if found.trace_id:
-        call.out.note(f"`jiyi explain {found.trace_id}` says what was looked at")
+        call.out.note(f"`{_explain(call, found.trace_id)}` says what was looked at")
+
+
+def _explain(call: Call, trace: str) -> str:
+    """The command that explains it, as it can be typed here."""
+    given = (("--db", call.common.db), ("--user", call.common.user), ("--tenant", call.common.tenant))
+    return shlex.join(
+        ["jiyi", "explain", trace, *(part for name, value in given if value for part in (name, str(value)))]
+    )
 
 
 def context(
@@ -157,7 +166,8 @@ def context(
                 call.out.note(line)
         for name, reason in block.recollection.dropped:
             call.out.note(f"left out: {name}, {reason}")
-        call.out.note(f"{block.tokens} tokens; `jiyi explain {block.trace_id}` tells more")
+        more = f"; `{_explain(call, block.trace_id)}` tells more" if block.trace_id else ""
+        call.out.note(f"{block.tokens} tokens{more}")
 
 
 def history(
