@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, judging, storage, text, upkeep, vectors
+from benchmarks import gateway, judging, search, storage, text, upkeep, vectors
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
@@ -21,6 +21,7 @@ TARGETS = {
     "text": (text.main, []),
     "judging": (judging.main, []),
     "vectors": (vectors.main, []),
+    "search": (search.main, []),
 }
 REPORTS = Path("reports")
 
