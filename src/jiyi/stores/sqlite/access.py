@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError
 from jiyi.stores.encoding import damage
-
-SEQ_BITS = 24
-MAX_SEQ = (1 << SEQ_BITS) - 1
-"""Numbers of one kind that a scope can have: 16.7 million. Keys stay below 2^53, safe in JSON."""
+from jiyi.stores.numbering import MAX_SEQ, SEQ_BITS, Arguments, Row
 
 MAX_KNOWN_OWNERS = 100_000
-MAX_LIMIT = 1 << 32
-
-Row = tuple[Any, ...]
-Arguments = Sequence[Any] | Mapping[str, Any]
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -212,10 +205,6 @@ def row_key(owner: int, seq: int) -> int:
     return owner << SEQ_BITS | seq
 
 
-def seq_of(key: int) -> int:
-    return key & MAX_SEQ
-
-
 def first_key(owner: int) -> int:
     """Below every key of the owner."""
     return owner << SEQ_BITS
@@ -229,11 +218,6 @@ def key_list(owner: int, seqs: Collection[int]) -> str:
     """The keys of those numbers that an owner can have, for `IN (SELECT value FROM json_each(?))`."""
     base = owner << SEQ_BITS
     return json.dumps([base | seq for seq in set(seqs) if 1 <= seq <= MAX_SEQ])
-
-
-def at_most(limit: int) -> int:
-    """A limit as SQLite takes it: a negative one would mean all rows, one above 2^63 is no number to it."""
-    return min(max(limit, 0), MAX_LIMIT)
 
 
 def marks(count: int) -> str:

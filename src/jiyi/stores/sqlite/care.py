@@ -10,10 +10,11 @@ from pathlib import Path
 from jiyi.errors import StoreBusy
 from jiyi.ports import Kind, StoreInfo
 from jiyi.settings import TextIndexName
+from jiyi.stores.numbering import MAX_SEQ, SEQ_BITS
 from jiyi.stores.sqlite import native
-from jiyi.stores.sqlite.access import ERASED, MAX_SEQ, SEQ_BITS, Access, is_busy, store_error
+from jiyi.stores.sqlite.access import ERASED, Access, is_busy, store_error
 from jiyi.stores.sqlite.connection import PATIENCE_SECONDS, Synchronous
-from jiyi.stores.sqlite.text_index import KIND_NUMBERS, KindIndex
+from jiyi.stores.text_index import KIND_NUMBERS, KindIndex
 
 CHECKPOINT_SECONDS = 30.0
 VACUUM_IN_MEMORY_BYTES = 256 << 20

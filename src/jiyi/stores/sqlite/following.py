@@ -21,9 +21,9 @@ from jiyi.embedding import VectorEngine
 from jiyi.errors import EngineUnavailable
 from jiyi.ports import Check, Unit
 from jiyi.stores.sqlite.access import Access
-from jiyi.stores.sqlite.text_index import KIND_NUMBERS
 from jiyi.stores.sqlite.unit import SqliteUnit
 from jiyi.stores.sqlite.vectors import VectorRules
+from jiyi.stores.text_index import KIND_NUMBERS
 
 T = TypeVar("T")
 

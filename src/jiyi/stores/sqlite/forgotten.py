@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 
-from jiyi.domain.encoding import instant, micros, optional_instant, optional_micros, to_json
-from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Reach, Tombstone, scope_key
+from jiyi.domain.encoding import micros
+from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Tombstone, scope_key
 from jiyi.domain.scope import Scope
 from jiyi.forgotten import Forgotten
-from jiyi.stores.encoding import damage, stored_instant, stored_optional_instant
-from jiyi.stores.sqlite.access import Access, Row, first_key, last_key, marks, row_key, seq_of
+from jiyi.stores.encoding import stored_instant, stored_optional_instant
+from jiyi.stores.rows import RECEIPT_COLUMNS, receipt_of, receipt_row, tombstone_of
+from jiyi.stores.sqlite.access import Access, first_key, last_key, marks, row_key
 
 CHUNK = 500
-MARKS = {mark.value: mark for mark in Mark}
 
 
 class SqliteForgotten(Forgotten):
@@ -51,7 +50,7 @@ class SqliteForgotten(Forgotten):
     def tombstones(self, scope: Scope) -> list[Tombstone]:
         owner = self._access.owner(scope)
         sql = "SELECT mark, digest, at, length, receipt FROM tombstone WHERE owner = ? ORDER BY mark, digest"
-        return [_tombstone(row) for row in self._access.rows(sql, (owner,))]
+        return [tombstone_of(row) for row in self._access.rows(sql, (owner,))]
 
     def add(self, scope: Scope, tombstones: Collection[Tombstone]) -> None:
         owner = self._access.make_owner(scope)
@@ -66,11 +65,11 @@ class SqliteForgotten(Forgotten):
         owner = self._access.owner(scope)
         if owner is None:
             return []
-        sql = """
-            SELECT key, plan, at, horizon, reach, erased, copies, verified_at, returned
+        sql = f"""
+            SELECT key, {RECEIPT_COLUMNS}
             FROM forgetting WHERE key > ? AND key <= ? ORDER BY key
         """
-        return [_receipt(row) for row in self._access.rows(sql, (first_key(owner), last_key(owner)))]
+        return [receipt_of(row) for row in self._access.rows(sql, (first_key(owner), last_key(owner)))]
 
     def size(self) -> tuple[int, int]:
         [(receipts, stones)] = self._access.rows(
@@ -81,22 +80,7 @@ class SqliteForgotten(Forgotten):
     def write(self, scope: Scope, receipt: ForgettingReceipt) -> None:
         owner = self._access.make_owner(scope)
         sql = f"INSERT OR REPLACE INTO forgetting VALUES ({marks(10)})"
-        copies = to_json([[c.kind, c.path, micros(c.at)] for c in receipt.copies])
-        self._access.change(
-            sql,
-            (
-                row_key(owner, receipt.number),
-                owner,
-                receipt.plan,
-                micros(receipt.at),
-                micros(receipt.horizon),
-                receipt.reach.value,
-                to_json(dict(receipt.erased)),
-                copies,
-                optional_micros(receipt.verified_at),
-                receipt.returned,
-            ),
-        )
+        self._access.change(sql, (row_key(owner, receipt.number), owner, *receipt_row(receipt)))
 
     def note_copy(self, scope: Scope | None, copy: Copy) -> None:
         owner = None if scope is None else self._access.make_owner(scope)
@@ -109,19 +93,3 @@ class SqliteForgotten(Forgotten):
             Copy(kind, path, stored_instant(at))
             for kind, path, at in self._access.rows(sql, (self._access.owner(scope),))
         ]
-
-
-@damage
-def _tombstone(row: Row) -> Tombstone:
-    mark, digest, at, length, receipt = row
-    return Tombstone(MARKS[mark], digest, instant(at), length, receipt)
-
-
-@damage
-def _receipt(row: Row) -> ForgettingReceipt:
-    key, plan, at, horizon, reach, erased, copies, verified_at, returned = row
-    counts: Mapping[str, int] = json.loads(erased)
-    known = tuple(Copy(kind, path, instant(made)) for kind, path, made in json.loads(copies))
-    return ForgettingReceipt(
-        seq_of(key), plan, instant(at), instant(horizon), Reach(reach), counts, known, optional_instant(verified_at), returned
-    )  # fmt: skip

@@ -15,7 +15,8 @@ from jiyi.domain.encoding import instant, micros, to_json
 from jiyi.domain.scope import Scope
 from jiyi.queues import DeadJob, Job, JobCounts, Jobs, Lane
 from jiyi.stores.encoding import damage, stored_instant, stored_optional_instant
-from jiyi.stores.sqlite.access import Access, at_most
+from jiyi.stores.numbering import at_most
+from jiyi.stores.sqlite.access import Access
 
 
 class SqliteJobs(Jobs):

@@ -6,34 +6,20 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from jiyi.domain.encoding import instant, micros
-from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
+from jiyi.domain.encoding import micros
+from jiyi.domain.plans import Change, LedgerEntry, Plan, Verb
 from jiyi.domain.scope import Scope
-from jiyi.domain.standing import StandingChange
 from jiyi.errors import InputError
 from jiyi.ports import Ledger
 from jiyi.stores.encoding import (
-    damage,
-    judgements_from_json,
     judgements_to_json,
-    memory_from_json,
     memory_to_json,
-    standing_from_json,
     standing_to_json,
     stored_instant,
 )
-from jiyi.stores.sqlite.access import (
-    MAX_SEQ,
-    Access,
-    Row,
-    at_most,
-    first_key,
-    key_list,
-    last_key,
-    note_erasure,
-    row_key,
-    seq_of,
-)
+from jiyi.stores.numbering import MAX_SEQ, at_most, seq_of
+from jiyi.stores.rows import change_of, entry_of
+from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, note_erasure, row_key
 
 _SELECT = """
     SELECT key, at, verb, actor, surface, undoes, forgotten, reason, judgements, standing.before, standing.after
@@ -123,8 +109,8 @@ class SqliteLedger(Ledger):
             WHERE plan IN (SELECT value FROM json_each(?)) ORDER BY plan, position
         """
         for plan, before, after in self._access.rows(sql, (keys,)):
-            pictures.setdefault(plan, []).append(_change(before, after))
-        return [_entry(row, tuple(pictures.get(row[0], ()))) for row in rows]
+            pictures.setdefault(plan, []).append(change_of(before, after))
+        return [entry_of(row, tuple(pictures.get(row[0], ()))) for row in rows]
 
     def undone(self, scope: Scope, verb: Verb, memories: Collection[int]) -> dict[int, datetime]:
         owner = self._access.owner(scope)
@@ -168,17 +154,3 @@ class SqliteLedger(Ledger):
                 self._insert(owner, entry)
         if entries:
             note_erasure(self._access)
-
-
-@damage
-def _entry(row: Row, changes: tuple[Change, ...]) -> LedgerEntry:
-    key, at, verb, actor, surface, undoes, forgotten, reason, judgements, before, after = row
-    told = judgements_from_json(judgements) if judgements else ()
-    turn = None if before is None else StandingChange(standing_from_json(before), standing_from_json(after))
-    plan = Plan(Verb(verb), Actor(actor, surface), instant(at), reason or "", changes, told, undoes, turn)
-    return LedgerEntry(seq_of(key), plan, bool(forgotten))
-
-
-@damage
-def _change(before: str | None, after: str | None) -> Change:
-    return Change(memory_from_json(before), memory_from_json(after))

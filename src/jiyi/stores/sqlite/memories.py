@@ -4,48 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from jiyi.domain.encoding import (
-    CATEGORIES,
-    LANGUAGES,
-    MODES,
-    SOURCES,
-    STATUSES,
-    TIERS,
-    instant,
     micros,
-    optional_instant,
     optional_micros,
-    to_json,
 )
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import Evidence, Memory, Status, Tier, Triple
+from jiyi.domain.memory import Evidence, Memory, Status, Tier
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError
 from jiyi.ports import Memories
-from jiyi.stores.encoding import damage, stored_instant
-from jiyi.stores.sqlite.access import (
-    MAX_SEQ,
-    Access,
-    Row,
-    at_most,
-    first_key,
-    key_list,
-    last_key,
-    marks,
-    row_key,
-    seq_of,
+from jiyi.stores.encoding import stored_instant
+from jiyi.stores.numbering import MAX_SEQ, at_most, seq_of
+from jiyi.stores.rows import (
+    EVIDENCE_COLUMNS,
+    MEMORY_COLUMNS,
+    aging_of,
+    evidence_of,
+    evidence_row,
+    memory_of,
+    memory_row,
+    only_moved,
 )
+from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, row_key
 
-COLUMNS = (
-    "key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at, "
-    "changed_at, successor, kept, unasked, language, fact, value, subject, relation, object, negated, keywords, text, "
-    "doubted, nudge, tier, moved_at, low_activity"
-)
+COLUMNS = f"key, {MEMORY_COLUMNS}"
 _STORED = f"owner, {COLUMNS}"
 _UPSERT = (
     f"INSERT INTO memory ({_STORED}) VALUES ({marks(30)}) ON CONFLICT (key) DO UPDATE SET "
@@ -171,7 +157,7 @@ class SqliteMemories(Memories):
         if owner is None:
             return []
         start = first_key(owner) + min(max(after, 0), MAX_SEQ)
-        return [_aging(row) for row in self._access.rows(_AGING, (start, last_key(owner), at_most(limit)))]
+        return [aging_of(row) for row in self._access.rows(_AGING, (start, last_key(owner), at_most(limit)))]
 
     def replaced_by(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
         owner = self._access.owner(scope)
@@ -201,14 +187,14 @@ class SqliteMemories(Memories):
         rows = self._access.rows(sql, arguments)
         if not rows:
             return []
-        sql = """
-            SELECT memory, message, span_start, span_end, at, session, mode, source, trust, until, own FROM evidence
+        sql = f"""
+            SELECT memory, message, {EVIDENCE_COLUMNS} FROM evidence
             WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, position
         """
         evidence: dict[int, list[Evidence]] = {}
         for memory, *said in self._access.rows(sql, (json.dumps([r[0] for r in rows]),)):
-            evidence.setdefault(memory, []).append(_evidence(said))
-        return [_memory(row, tuple(evidence.get(row[0], ()))) for row in rows]
+            evidence.setdefault(memory, []).append(evidence_of(said))
+        return [memory_of(row, tuple(evidence.get(row[0], ()))) for row in rows]
 
     # ------------------------------------------------------------------------------ writing
 
@@ -234,7 +220,7 @@ class SqliteMemories(Memories):
     def write(self, scope: Scope, changes: Sequence[Change]) -> None:
         owner = self._access.make_owner(scope)
         for change in changes:
-            if change.after is not None and _only_moved(change.before, change.after):
+            if change.after is not None and only_moved(change.before, change.after):
                 self._move(owner, change.after)
             elif change.after is not None:
                 kept = change.before is not None and change.before.evidence == change.after.evidence
@@ -253,20 +239,15 @@ class SqliteMemories(Memories):
 
     def _put(self, owner: int, memory: Memory, *, evidence: bool) -> None:
         key = row_key(owner, memory.seq)
-        self._access.change(_UPSERT, (owner, *_row(key, memory)))
+        self._access.change(_UPSERT, (owner, key, *memory_row(memory)))
         if not evidence:
             return
         if self._access.rows("SELECT 1 FROM evidence WHERE memory = ? LIMIT 1", (key,)):
             self._access.change("DELETE FROM evidence WHERE memory = ?", (key,))
-        sql = (
-            "INSERT INTO evidence (memory, position, message, span_start, span_end, at, session, mode, source, trust, until, own)"
-            f" VALUES ({marks(12)})"
-        )
+        sql = f"INSERT INTO evidence (memory, position, message, {EVIDENCE_COLUMNS}) VALUES ({marks(12)})"
         for position, e in enumerate(memory.evidence):
-            said = (e.mode.value, e.source.value, e.trust, optional_micros(e.until), e.own)
             message = row_key(owner, e.message) if e.message else first_key(owner)
-            place = (key, position, message, e.start, e.end, micros(e.at), e.session)
-            self._access.change(sql, (*place, *said))
+            self._access.change(sql, (key, position, message, *evidence_row(e)))
 
     # ------------------------------------------------------------------------------ heat
 
@@ -305,111 +286,7 @@ class SqliteMemories(Memories):
         )
 
 
-def _only_moved(before: Memory | None, after: Memory) -> bool:
-    """Whether a memory was moved to another tier, and nothing else."""
-    if before is None or (before.tier is after.tier and before.low_activity is after.low_activity):
-        return False
-    return replace(before, tier=after.tier, moved_at=after.moved_at, low_activity=after.low_activity) == after
-
-
-@damage
-def _aging(row: Row) -> Aging:
-    (
-        key, tier, category, importance, source, start, kept, affirmed_at, learnt_at, valid_to, moved_at,
-        low_activity, relation, visits, read_at,
-    ) = row  # fmt: skip
-    return Aging(
-        seq_of(key), TIERS[tier], CATEGORIES[category], importance, SOURCES[source], start, bool(kept),
-        instant(affirmed_at), instant(learnt_at), optional_instant(valid_to), optional_instant(moved_at),
-        bool(low_activity), relation, None if visits is None else Heat(visits, instant(read_at)),
-    )  # fmt: skip
-
-
 def _chunks(values: Iterable[str], size: int = 500) -> list[list[str]]:
     """Distinct values in lists that fit into one statement."""
     distinct = sorted(set(values))
     return [distinct[start : start + size] for start in range(0, len(distinct), size)]
-
-
-def _row(key: int, memory: Memory) -> Row:
-    triple = memory.triple
-    if memory.start != memory.start:
-        raise InputError("a confidence must be a number, not NaN")
-    return (
-        key,
-        memory.status.value,
-        memory.category.value,
-        memory.importance,
-        memory.source.value,
-        memory.start,
-        micros(memory.affirmed_at),
-        micros(memory.valid_from),
-        optional_micros(memory.valid_to),
-        micros(memory.learnt_at),
-        optional_micros(memory.retired_at),
-        optional_micros(memory.changed_at),
-        memory.successor,
-        memory.kept,
-        memory.unasked,
-        memory.language.value,
-        memory.key,
-        memory.value,
-        None if triple is None else triple.subject,
-        None if triple is None else triple.relation,
-        None if triple is None else triple.object,
-        None if triple is None else triple.negated,
-        to_json(memory.keywords),
-        memory.text,
-        memory.doubted,
-        memory.nudge,
-        memory.tier.value,
-        optional_micros(memory.moved_at),
-        memory.low_activity,
-    )
-
-
-@damage
-def _memory(row: Row, evidence: tuple[Evidence, ...]) -> Memory:
-    (
-        key, status, category, importance, source, start, affirmed_at, valid_from, valid_to, learnt_at, retired_at,
-        changed_at, successor, kept, unasked, language, fact, value, subject, relation, object_, negated, keywords, text,
-        doubted, nudge, tier, moved_at, low_activity,
-    ) = row  # fmt: skip
-    return Memory(
-        seq=seq_of(key),
-        text=text,
-        category=CATEGORIES[category],
-        importance=importance,
-        source=SOURCES[source],
-        start=start,
-        affirmed_at=instant(affirmed_at),
-        valid_from=instant(valid_from),
-        learnt_at=instant(learnt_at),
-        value=value,
-        key=fact,
-        triple=None if relation is None else Triple(subject, relation, object_, bool(negated)),
-        valid_to=optional_instant(valid_to),
-        retired_at=optional_instant(retired_at),
-        changed_at=optional_instant(changed_at),
-        status=STATUSES[status],
-        successor=successor,
-        evidence=evidence,
-        keywords=() if keywords == "[]" else tuple(json.loads(keywords)),
-        kept=bool(kept),
-        language=LANGUAGES[language],
-        unasked=bool(unasked),
-        doubted=bool(doubted),
-        nudge=nudge,
-        tier=TIERS[tier],
-        moved_at=optional_instant(moved_at),
-        low_activity=bool(low_activity),
-    )
-
-
-@damage
-def _evidence(row: Sequence[Any]) -> Evidence:
-    message, start, end, at, session, mode, source, trust, until, own = row
-    return Evidence(
-        seq_of(message), start, end, instant(at), session, MODES[mode], SOURCES[source], trust, optional_instant(until),
-        bool(own),
-    )  # fmt: skip

@@ -7,28 +7,18 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from jiyi.domain.encoding import ROLES, instant_at, micros, utc_offset
+from jiyi.domain.encoding import instant_at, micros, utc_offset
 from jiyi.domain.fusion import ASKS_WITHIN, Place
 from jiyi.domain.memory import IncomingMessage, Message
 from jiyi.domain.scope import Scope
-from jiyi.errors import ConflictingMessage, InputError
+from jiyi.errors import InputError
 from jiyi.ports import Messages, SessionInfo
-from jiyi.stores.encoding import damage, labels_from_json, labels_to_json
-from jiyi.stores.sqlite.access import (
-    MAX_SEQ,
-    Access,
-    Row,
-    at_most,
-    first_key,
-    key_list,
-    last_key,
-    marks,
-    note_erasure,
-    row_key,
-    seq_of,
-)
+from jiyi.stores.encoding import labels_to_json
+from jiyi.stores.numbering import MAX_SEQ, at_most
+from jiyi.stores.rows import MESSAGE_COLUMNS, fresh_messages, message_of, message_row, numbered
+from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, note_erasure, row_key
 
-COLUMNS = "key, id, session, role, text, at, utc_offset, name, labels, forgotten, altered, digest"
+COLUMNS = f"key, {MESSAGE_COLUMNS}"
 
 
 class SqliteMessages(Messages):
@@ -38,16 +28,10 @@ class SqliteMessages(Messages):
     def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
         owner = self._access.make_owner(scope)
         by_id = self._stored(owner, [m.id for m in messages])
-        fresh: list[IncomingMessage] = []
-        for incoming in messages:
-            known = by_id.setdefault(incoming.id, incoming)
-            if known is incoming:
-                fresh.append(incoming)
-            elif known.text != incoming.text and not (isinstance(known, Message) and known.altered):
-                raise ConflictingMessage(incoming.id)
+        fresh = fresh_messages(messages, by_id)
         if fresh:
             first = self._access.take(owner, "message", len(fresh))
-            stored = [_numbered(incoming, seq) for seq, incoming in enumerate(fresh, first)]
+            stored = [numbered(incoming, seq) for seq, incoming in enumerate(fresh, first)]
             by_id.update((m.id, m) for m in stored)
             self._insert(owner, stored)
         new = {id(incoming) for incoming in fresh}
@@ -58,40 +42,19 @@ class SqliteMessages(Messages):
         for start in range(0, len(ids), 500):
             some = ids[start : start + 500]
             sql = f"SELECT {COLUMNS} FROM message WHERE owner = ? AND id IN ({marks(len(some))})"
-            found.update((row[1], _message(row)) for row in self._access.rows(sql, (owner, *some)))
+            found.update((row[1], message_of(row)) for row in self._access.rows(sql, (owner, *some)))
         return found
 
     def _insert(self, owner: int, messages: Sequence[Message]) -> None:
-        sql = (
-            "INSERT INTO message (key, owner, id, session, role, at, utc_offset, name, labels, forgotten, altered, digest, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        )
-        rows = (
-            (
-                row_key(owner, m.seq),
-                owner,
-                m.id,
-                m.session,
-                m.role.value,
-                micros(m.at),
-                utc_offset(m.at),
-                m.name,
-                labels_to_json(m.labels),
-                m.forgotten,
-                m.altered,
-                m.digest,
-                m.text,
-            )
-            for m in messages
-        )
-        self._access.change_many(sql, rows)
+        sql = f"INSERT INTO message (key, owner, {MESSAGE_COLUMNS}) VALUES ({marks(13)})"
+        self._access.change_many(sql, [(row_key(owner, m.seq), owner, *message_row(m)) for m in messages])
 
     def get(self, scope: Scope, seqs: Collection[int]) -> list[Message]:
         owner = self._access.owner(scope)
         if owner is None or not seqs:
             return []
         sql = f"SELECT {COLUMNS} FROM message WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key"
-        return [_message(row) for row in self._access.rows(sql, (key_list(owner, seqs),))]
+        return [message_of(row) for row in self._access.rows(sql, (key_list(owner, seqs),))]
 
     def places(self, scope: Scope, seqs: Collection[int]) -> list[Place]:
         owner = self._access.owner(scope)
@@ -103,7 +66,7 @@ class SqliteMessages(Messages):
         owner = self._access.owner(scope)
         sql = f"SELECT {COLUMNS} FROM message WHERE owner = ? AND id = ?"
         found = self._access.rows(sql, (owner, message_id))
-        return _message(found[0]) if found else None
+        return message_of(found[0]) if found else None
 
     def window(
         self,
@@ -136,7 +99,7 @@ class SqliteMessages(Messages):
                 arguments += [micros(place[0]), first_key(owner) + min(max(place[1], 0), MAX_SEQ + 1)]
         order = "at DESC, key DESC" if latest else "at, key"
         sql = f"SELECT {COLUMNS} FROM message WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ?"
-        found = [_message(row) for row in self._access.rows(sql, (*arguments, at_most(limit)))]
+        found = [message_of(row) for row in self._access.rows(sql, (*arguments, at_most(limit)))]
         return found[::-1] if latest else found
 
     def after_seq(self, scope: Scope, seq: int, limit: int) -> list[Message]:
@@ -145,7 +108,7 @@ class SqliteMessages(Messages):
             return []
         sql = f"SELECT {COLUMNS} FROM message WHERE key > ? AND key <= ? AND forgotten = 0 ORDER BY key LIMIT ?"
         start = first_key(owner) + min(max(seq, 0), MAX_SEQ)
-        return [_message(row) for row in self._access.rows(sql, (start, last_key(owner), at_most(limit)))]
+        return [message_of(row) for row in self._access.rows(sql, (start, last_key(owner), at_most(limit)))]
 
     def last_seq(self, scope: Scope) -> int:
         owner = self._access.owner(scope)
@@ -161,7 +124,7 @@ class SqliteMessages(Messages):
             " ORDER BY key DESC LIMIT ?"
         )
         arguments = (first_key(owner), last_key(owner), *needles, at_most(limit))
-        return [_message(row) for row in self._access.rows(sql, arguments)]
+        return [message_of(row) for row in self._access.rows(sql, arguments)]
 
     def sessions(self, scope: Scope, limit: int = 1000) -> list[SessionInfo]:
         owner = self._access.owner(scope)
@@ -216,39 +179,8 @@ class SqliteMessages(Messages):
         self._access.raise_counter(owner, "message", numbers[-1])
 
 
-def _numbered(message: IncomingMessage, seq: int) -> Message:
-    return Message(
-        seq=seq,
-        id=message.id,
-        session=message.session,
-        role=message.role,
-        text=message.text,
-        at=message.at,
-        name=message.name,
-        labels=dict(message.labels),
-    )
-
-
 _PLACES = f"""
     SELECT key & {MAX_SEQ}, session, coalesce(name, role), at,
            instr(substr(text, -{ASKS_WITHIN}), '?') OR instr(substr(text, -{ASKS_WITHIN}), '？')
     FROM message WHERE key IN (SELECT value FROM json_each(?)) AND forgotten = 0 ORDER BY key
 """
-
-
-@damage
-def _message(row: Row) -> Message:
-    key, message_id, session, role, text, at, offset, name, labels, forgotten, altered, digest = row
-    return Message(
-        seq=seq_of(key),
-        id=message_id,
-        session=session,
-        role=ROLES[role],
-        text=text,
-        at=instant_at(at, offset),
-        name=name,
-        labels=labels_from_json(labels),
-        forgotten=bool(forgotten),
-        altered=bool(altered),
-        digest=bool(digest),
-    )

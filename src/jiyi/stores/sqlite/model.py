@@ -9,7 +9,8 @@ from jiyi.domain.encoding import micros
 from jiyi.domain.scope import Scope
 from jiyi.ports import ModelCalls, Segments
 from jiyi.stores.encoding import stored_instant
-from jiyi.stores.sqlite.access import Access, Row, at_most, first_key, last_key, row_key, seq_of
+from jiyi.stores.numbering import Row, at_most, seq_of
+from jiyi.stores.sqlite.access import Access, first_key, last_key, row_key
 
 
 class SqliteSegments(Segments):

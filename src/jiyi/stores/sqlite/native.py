@@ -22,8 +22,9 @@ from hashlib import blake2b
 
 from jiyi.ports import BM25, Document, Hit, Occurrence
 from jiyi.stores.encoding import damage
-from jiyi.stores.sqlite.access import MAX_SEQ, Access, first_key, last_key, row_key, seq_of
-from jiyi.stores.sqlite.postings import QUANTUM
+from jiyi.stores.numbering import MAX_SEQ, seq_of
+from jiyi.stores.postings import QUANTUM
+from jiyi.stores.sqlite.access import Access, first_key, last_key, row_key
 
 MIN_CANDIDATES = 256
 

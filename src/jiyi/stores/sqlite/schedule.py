@@ -8,7 +8,8 @@ from jiyi.domain.encoding import micros
 from jiyi.domain.scope import Scope
 from jiyi.queues import Due, Schedule
 from jiyi.stores.encoding import stored_instant, stored_optional_instant
-from jiyi.stores.sqlite.access import Access, at_most
+from jiyi.stores.numbering import at_most
+from jiyi.stores.sqlite.access import Access
 
 _PUT = "INSERT INTO schedule (owner, kind, due_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_at = excluded.due_at"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from jiyi.domain.encoding import instant, micros, optional_instant, optional_micros
 from jiyi.domain.scope import Scope
-from jiyi.domain.standing import UNDECIDED, Consent, Detail, Standing
+from jiyi.domain.standing import UNDECIDED, Standing
 from jiyi.ports import Standings
-from jiyi.stores.encoding import damage
-from jiyi.stores.sqlite.access import Access, Row
+from jiyi.stores.rows import STANDING_COLUMNS, standing_of, standing_row
+from jiyi.stores.sqlite.access import Access
 
 
 class SqliteStandings(Standings):
@@ -16,27 +15,14 @@ class SqliteStandings(Standings):
 
     def get(self, scope: Scope) -> Standing:
         owner = self._access.owner(scope)
-        sql = "SELECT detail, detail_at, paused_at, consent, notice, consent_at FROM standing WHERE owner = ?"
+        sql = f"SELECT {STANDING_COLUMNS} FROM standing WHERE owner = ?"
         found = self._access.rows(sql, (owner,))
-        return _standing(found[0]) if found else UNDECIDED
+        return standing_of(found[0]) if found else UNDECIDED
 
     def set(self, scope: Scope, standing: Standing) -> None:
-        owner, consent = self._access.make_owner(scope), standing.consent
+        owner = self._access.make_owner(scope)
         self._access.change("DELETE FROM standing WHERE owner = ?", (owner,))
         if standing == UNDECIDED:
             return
-        said = (None, None, None) if consent is None else (consent.given, consent.notice, micros(consent.at))
-        self._access.change(
-            "INSERT INTO standing (owner, detail, detail_at, paused_at, consent, notice, consent_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (owner, standing.detail, optional_micros(standing.detail_at), optional_micros(standing.paused_at), *said),
-        )
-
-
-@damage
-def _standing(row: Row) -> Standing:
-    detail, detail_at, paused_at, given, notice, consent_at = row
-    consent = None if given is None else Consent(bool(given), notice, instant(consent_at))
-    return Standing(
-        None if detail is None else Detail(detail), optional_instant(detail_at), optional_instant(paused_at), consent
-    )
+        sql = f"INSERT INTO standing (owner, {STANDING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        self._access.change(sql, (owner, *standing_row(standing)))

@@ -19,12 +19,12 @@ from jiyi.errors import InputError, StoreError
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.encoding import damage
+from jiyi.stores.postings import term_hash
 from jiyi.stores.sqlite import care, checks, native
 from jiyi.stores.sqlite.access import ERASED, Access, store_error
 from jiyi.stores.sqlite.backup import back_up
 from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_writer, make_file
 from jiyi.stores.sqlite.following import TOKEN, Follower, leave
-from jiyi.stores.sqlite.postings import term_hash
 from jiyi.stores.sqlite.readers import Readers
 from jiyi.stores.sqlite.schema import migrate_up, shipped
 from jiyi.stores.sqlite.text_index import CHOSEN_KINDS, TextRules

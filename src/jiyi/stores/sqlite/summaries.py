@@ -7,14 +7,15 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from jiyi.domain.encoding import LANGUAGES, instant, micros, points_fields, points_from_fields, to_json
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.ports import Summaries
-from jiyi.stores.encoding import damage, stored_instant
-from jiyi.stores.sqlite.access import Access, Row, at_most, first_key, key_list, last_key, row_key, seq_of
+from jiyi.stores.encoding import stored_instant
+from jiyi.stores.numbering import at_most, seq_of
+from jiyi.stores.rows import SUMMARY_COLUMNS, summary_of, summary_row
+from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, row_key
 
-COLUMNS = "key, session, block, first_at, last_at, language, made_at, method, points"
+COLUMNS = f"key, {SUMMARY_COLUMNS}"
 _UPSERT = (
     f"INSERT INTO summary (owner, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
@@ -77,7 +78,7 @@ class SqliteSummaries(Summaries):
         messages: dict[int, list[int]] = {}
         for key, message in self._access.rows(sql, (json.dumps([row[0] for row in rows]),)):
             messages.setdefault(key, []).append(seq_of(message))
-        return [_summary(row, messages.get(row[0], [])) for row in rows]
+        return [summary_of(row, messages.get(row[0], [])) for row in rows]
 
     def last_seq(self, scope: Scope) -> int:
         owner = self._access.owner(scope)
@@ -95,7 +96,7 @@ class SqliteSummaries(Summaries):
         owner = self._access.make_owner(scope)
         if not summaries:
             return
-        self._access.change_many(_UPSERT, [_row(owner, s) for s in summaries])
+        self._access.change_many(_UPSERT, [(owner, row_key(owner, s.seq), *summary_row(s)) for s in summaries])
         keys = key_list(owner, [s.seq for s in summaries])
         self._access.change("DELETE FROM summary_message WHERE summary IN (SELECT value FROM json_each(?))", (keys,))
         self._access.change_many(
@@ -122,35 +123,3 @@ class SqliteSummaries(Summaries):
         )
         self.remove(scope, [s.seq for s in resting])
         return resting
-
-
-def _row(owner: int, summary: SessionSummary) -> tuple[Any, ...]:
-    return (
-        owner,
-        row_key(owner, summary.seq),
-        summary.session,
-        summary.block,
-        micros(summary.first_at),
-        micros(summary.last_at),
-        summary.language.value,
-        micros(summary.made_at),
-        summary.method,
-        to_json(points_fields(summary.points)),
-    )
-
-
-@damage
-def _summary(row: Row, messages: Sequence[int]) -> SessionSummary:
-    key, session, block, first_at, last_at, language, made_at, method, points = row
-    return SessionSummary(
-        seq=seq_of(key),
-        session=session,
-        block=block,
-        messages=tuple(messages),
-        first_at=instant(first_at),
-        last_at=instant(last_at),
-        language=LANGUAGES[language],
-        points=points_from_fields(json.loads(points)),
-        made_at=instant(made_at),
-        method=method,
-    )

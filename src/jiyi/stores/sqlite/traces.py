@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from jiyi.domain.encoding import micros, to_json, trace_fields, trace_from_fields
+from jiyi.domain.encoding import micros, to_json, trace_fields
 from jiyi.domain.scope import Scope
 from jiyi.domain.traces import Trace
-from jiyi.stores.encoding import damage
-from jiyi.stores.sqlite.access import Access, at_most
+from jiyi.stores.numbering import at_most
+from jiyi.stores.rows import trace_of
+from jiyi.stores.sqlite.access import Access
 from jiyi.traced import Traces
 
 
@@ -33,11 +33,11 @@ class SqliteTraces(Traces):
         fields = self._access.value(
             "SELECT fields FROM trace WHERE owner = ? AND id = ?", (self._access.owner(scope), trace_id)
         )
-        return None if fields is None else _trace(fields)
+        return None if fields is None else trace_of(fields)
 
     def latest(self, scope: Scope, limit: int) -> list[Trace]:
         sql = "SELECT fields FROM trace WHERE owner = ? ORDER BY at DESC, id DESC LIMIT ?"
-        return [_trace(fields) for (fields,) in self._access.rows(sql, (self._access.owner(scope), at_most(limit)))]
+        return [trace_of(fields) for (fields,) in self._access.rows(sql, (self._access.owner(scope), at_most(limit)))]
 
     def trim(self, scope: Scope, keep: int, since: datetime) -> None:
         self._access.check_writable()
@@ -51,8 +51,3 @@ class SqliteTraces(Traces):
     def clear(self, scope: Scope) -> int:
         self._access.check_writable()
         return self._access.change("DELETE FROM trace WHERE owner = ?", (self._access.owner(scope),))
-
-
-@damage
-def _trace(fields: str) -> Trace:
-    return trace_from_fields(json.loads(fields))

@@ -14,9 +14,10 @@ from jiyi.stores.sqlite.model import SqliteModelCalls, SqliteSegments
 from jiyi.stores.sqlite.schedule import SqliteSchedule
 from jiyi.stores.sqlite.standings import SqliteStandings
 from jiyi.stores.sqlite.summaries import SqliteSummaries
-from jiyi.stores.sqlite.text_index import SqliteTextIndex, TextRules
+from jiyi.stores.sqlite.text_index import TextRules, text_index
 from jiyi.stores.sqlite.traces import SqliteTraces
 from jiyi.stores.sqlite.vectors import SqliteVectors, VectorRules
+from jiyi.stores.text_index import SqlTextIndex
 
 
 class SqliteUnit(Unit):
@@ -26,7 +27,7 @@ class SqliteUnit(Unit):
         self._messages = SqliteMessages(access)
         self._memories = SqliteMemories(access)
         self._summaries = SqliteSummaries(access)
-        self._text = SqliteTextIndex(access, rules)
+        self._text = text_index(access, rules)
         self._vectors = SqliteVectors(access, vectors)
         self._ledger = SqliteLedger(access)
         self._jobs = SqliteJobs(access)
@@ -53,7 +54,7 @@ class SqliteUnit(Unit):
         return self._summaries
 
     @property
-    def text(self) -> SqliteTextIndex:
+    def text(self) -> SqlTextIndex:
         return self._text
 
     @property

@@ -27,8 +27,9 @@ from jiyi.embedding import VectorEngine
 from jiyi.errors import EngineUnavailable, InputError
 from jiyi.ports import Kind, VectorIndex
 from jiyi.stores.encoding import damage
-from jiyi.stores.sqlite.access import MAX_SEQ, Access, at_most
-from jiyi.stores.sqlite.text_index import KIND_NUMBERS
+from jiyi.stores.numbering import MAX_SEQ, at_most
+from jiyi.stores.sqlite.access import Access
+from jiyi.stores.text_index import KIND_NUMBERS
 
 log = logging.getLogger("jiyi.vectors")
 

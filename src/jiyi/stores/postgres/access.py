@@ -1,0 +1,245 @@
+"""How the ports of one unit of work reach PostgreSQL: statements, the scope they are about, counters.
+
+Two things are this module's own. Text: PostgreSQL holds no NUL character, so it goes in as another and comes out as it was.
+Scope: `owner` enters a scope for the transaction, which row-level security then holds every statement to; in a writing unit
+it also waits for the other writers of that scope, so that writes of one scope come one after another, as in SQLite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import psycopg
+from psycopg import errors
+
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError
+from jiyi.stores.encoding import damage
+from jiyi.stores.numbering import MAX_SEQ, Arguments, Row
+
+ESCAPE = "\ufdd0"
+"""A code point that Unicode keeps for such uses. What it stands for: NUL, and itself."""
+_NUL, _SELF = f"{ESCAPE}0", f"{ESCAPE}1"
+
+PASSING = (errors.SerializationFailure, errors.DeadlockDetected)
+"""Conflicts after which the same work can be run again."""
+
+
+def store_error(error: psycopg.Error) -> StoreError | InputError:
+    """Our error for one of PostgreSQL's, saying what to do. It quotes what the server said, which is no password."""
+    said = " ".join(str(error).split())
+    match error:
+        case errors.NumericValueOutOfRange():
+            return InputError("a number is above what a database can hold (2^63): nothing was stored")
+        case errors.DeadlockDetected() | errors.SerializationFailure() | errors.LockNotAvailable():
+            return StoreBusy(f"other programs held what this write needs ({said}): try again")
+        case errors.QueryCanceled():
+            return StoreBusy(f"the server gave up a statement ({said}): raise postgres.statement_seconds, or try later")
+        case errors.DiskFull():
+            return StoreError(f"the server's disk is full ({said}): free some space, nothing of this write was kept")
+        case errors.ReadOnlySqlTransaction():
+            return StoreError(
+                f"this unit or server is for reading only ({said}): change the store inside store.write(...), on the primary"
+            )
+        case errors.InsufficientPrivilege():
+            return StoreError(
+                f"the role may not do that ({said}): connect as the role that made the database, or ask it for the right"
+            )
+        case errors.DataCorrupted() | errors.IndexCorrupted():
+            return StoreCorrupt(f"the database is damaged ({said}): restore a backup")
+        case psycopg.OperationalError():
+            return StoreError(f"the database server is away ({said}): try again when it is back")
+    return StoreError(f"the database could not do that ({said}); run `jiyi doctor` if it happens again")
+
+
+class PostgresAccess:
+    """The connection of one unit of work. `stores.access.Access` in PostgreSQL's dialect."""
+
+    __slots__ = ("_connection", "_entered", "_is_open", "_operating", "_owners", "_writable")
+
+    def __init__(self, connection: psycopg.Connection[Row], *, writable: bool) -> None:
+        self._connection = connection
+        self._writable = writable
+        self._is_open = True
+        self._entered: Scope | None = None
+        self._operating = False
+        self._owners: dict[Scope, int] = {}
+
+    def end(self) -> None:
+        """The unit is over: nothing can be done through it any more."""
+        self._is_open = False
+
+    # ------------------------------------------------------------------------------ statements
+
+    def rows(self, sql: str, arguments: Arguments = ()) -> list[Row]:
+        if not self._is_open:
+            raise StoreError(
+                "this unit of work is over: read inside `with store.read()`, write inside store.write(...)"
+            )
+        with _Reaching(self._connection) as cursor:
+            cursor.execute(sql, _into(arguments))
+            found = cursor.fetchall()
+        return [_from(row) if _escaped(row) else row for row in found]
+
+    def value(self, sql: str, arguments: Arguments = ()) -> Any:
+        """The first column of the first row, or None."""
+        found = self.rows(sql, arguments)
+        return found[0][0] if found else None
+
+    def change(self, sql: str, arguments: Arguments = ()) -> int:
+        self.check_writable()
+        with _Reaching(self._connection) as cursor:
+            cursor.execute(sql, _into(arguments))
+            return cursor.rowcount
+
+    def change_returning(self, sql: str, arguments: Arguments = ()) -> list[Row]:
+        """The same for a statement with RETURNING."""
+        self.check_writable()
+        return self.rows(sql, arguments)
+
+    def change_many(self, sql: str, arguments: Iterable[Arguments]) -> int:
+        self.check_writable()
+        if not (sets := [_into(some) for some in arguments]):
+            return 0
+        with _Reaching(self._connection) as cursor:
+            cursor.executemany(sql, sets)
+            return cursor.rowcount
+
+    @property
+    def writable(self) -> bool:
+        return self._writable
+
+    def check_writable(self) -> None:
+        if not self._is_open:
+            raise StoreError("this unit of work is over: change the store inside store.write(...)")
+        if not self._writable:
+            raise StoreError("this unit is for reading only: change the store inside store.write(...)")
+
+    # ------------------------------------------------------------------------------ scopes
+
+    def owner(self, scope: Scope) -> int | None:
+        """The number of a scope, which the statements that follow are about; None when nothing was ever written to it."""
+        return self._enter(scope, make=False)
+
+    def make_owner(self, scope: Scope) -> int:
+        self.check_writable()
+        number = self._enter(scope, make=True)
+        assert number is not None
+        return number
+
+    def operate(self) -> None:
+        """*Operator.* The statements that follow are about all scopes."""
+        if not self._operating:
+            self.rows("SELECT set_config('jiyi.owner', '', true), set_config('jiyi.operator', 'on', true)")
+            self._entered, self._operating = None, True
+
+    def _enter(self, scope: Scope, *, make: bool) -> int | None:
+        if self._entered == scope and self._is_open:
+            return self._owners[scope]
+        sql = "SELECT enter_scope(%s, %s, %s, %s)"
+        number = self.value(sql, (scope.tenant, scope.user, self._writable, make))
+        self._operating = False
+        self._entered = None if number is None else scope
+        if number is not None:
+            self._owners[scope] = int(number)
+        return None if number is None else int(number)
+
+    # ------------------------------------------------------------------------------ counters
+
+    @damage
+    def counter(self, owner: int, name: str) -> int:
+        return int(self.value("SELECT value FROM counter WHERE owner = %s AND name = %s", (owner, name)) or 0)
+
+    def take(self, owner: int, name: str, count: int = 1) -> int:
+        """Take `count` fresh numbers; returns the first.
+
+        Raises:
+            StoreError: the scope has used up all 16.7 million numbers of this kind.
+        """
+        [(last,)] = self.change_returning(f"{_ADD} RETURNING value", (owner, name, count))
+        if last > MAX_SEQ:
+            raise StoreError(f"this scope already holds {MAX_SEQ:,} of kind {name}: use another user or tenant")
+        return int(last) - count + 1
+
+    def add_to_counter(self, owner: int, name: str, difference: int) -> None:
+        self.change(_ADD, (owner, name, difference))
+
+    def set_counter(self, owner: int, name: str, value: int) -> None:
+        self.change(_SET, (owner, name, value))
+
+    def raise_counter(self, owner: int, name: str, value: int) -> None:
+        """A number was used that may not have been taken here: never give it out again."""
+        self.change(f"{_SET} WHERE counter.value < excluded.value", (owner, name, value))
+
+
+_INSERT = "INSERT INTO counter (owner, name, value) VALUES (%s, %s, %s) ON CONFLICT (owner, name) DO UPDATE SET value ="
+_ADD = f"{_INSERT} counter.value + excluded.value"
+_SET = f"{_INSERT} excluded.value"
+
+
+class _Reaching:
+    """A cursor whose errors are ours."""
+
+    __slots__ = ("_connection", "_cursor")
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> psycopg.Cursor[Row]:
+        self._cursor = self._connection.cursor()
+        return self._cursor
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._cursor.close()
+        if isinstance(error, UnicodeEncodeError):
+            raise InputError(
+                "the text holds a lone surrogate, which no encoding can carry: replace it, nothing was stored"
+            ) from error
+        if isinstance(error, OverflowError):
+            raise InputError("a number is above what a database can hold (2^63): nothing was stored") from error
+        if isinstance(error, PASSING):
+            raise error  # for the store, which runs the work again
+        if isinstance(error, psycopg.Error):
+            raise store_error(error) from error
+
+
+# ---------------------------------------------------------------------------------- text
+
+
+def _into(arguments: Arguments) -> Arguments:
+    if isinstance(arguments, Mapping):
+        return {name: _escape(value) for name, value in arguments.items()}
+    return [_escape(value) for value in arguments]
+
+
+def _escape(value: Any) -> Any:
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return [_escape(one) for one in value]
+    if isinstance(value, str) and ("\0" in value or ESCAPE in value):
+        return value.replace(ESCAPE, _SELF).replace("\0", _NUL)
+    return value
+
+
+def _escaped(row: Row) -> bool:
+    return any(isinstance(value, str) and ESCAPE in value for value in row)
+
+
+def _from(row: Row) -> Row:
+    return tuple(value.replace(_NUL, "\0").replace(_SELF, ESCAPE) if isinstance(value, str) else value for value in row)
+
+
+# ---------------------------------------------------------------------------------- what was erased
+
+ERASED = "erased"
+"""Begins the names of settings of the store itself, one for each owner of whom something was erased since the last purge."""
+
+
+def note_erasure(access: PostgresAccess, owner: int) -> None:
+    """Remember, with the erasure itself, that its bytes may still be in the tables' files until a purge."""
+    access.operate()
+    access.change(
+        "INSERT INTO store_setting (name, value) VALUES (%s, gen_random_uuid()::text)"
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (f"{ERASED}.{owner}",),
+    )

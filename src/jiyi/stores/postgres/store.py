@@ -1,0 +1,275 @@
+"""PostgreSQL: the same memory for many processes and machines (SPEC O2).
+
+A unit of work is a transaction on a connection from the pool. A reading one is a snapshot (REPEATABLE READ, READ ONLY); a
+writing one sees what is committed (READ COMMITTED) and holds the scopes it touches, so that writes of one scope come one after
+another while those of different scopes run side by side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TypeVar, cast
+
+import psycopg
+
+from jiyi.domain.memory import Memory, Message
+from jiyi.domain.summary import SessionSummary
+from jiyi.domain.vectors import Scan, plain_scan
+from jiyi.errors import StoreClosed, StoreError
+from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
+from jiyi.settings import PostgresPolicy
+from jiyi.stores.encoding import damage
+from jiyi.stores.numbering import Row
+from jiyi.stores.postgres import care, checks
+from jiyi.stores.postgres.access import ERASED, PASSING, PostgresAccess, store_error
+from jiyi.stores.postgres.backup import back_up
+from jiyi.stores.postgres.connection import Place, Pool, begin_statement, connect, place_of
+from jiyi.stores.postgres.schema import migrate_up, shipped
+from jiyi.stores.postgres.unit import PostgresUnit
+from jiyi.stores.postings import term_hash
+
+T = TypeVar("T")
+
+STANDARD_BM25 = BM25()
+STANDARD_POLICY = PostgresPolicy()
+TRIES = 8
+"""How often a write runs that conflicts with others each time."""
+
+log = logging.getLogger("jiyi.postgres")
+
+
+def open_postgres(
+    url: str,
+    policy: PostgresPolicy = STANDARD_POLICY,
+    *,
+    durable: bool = True,
+    bm25: BM25 = STANDARD_BM25,
+    scan: Scan = plain_scan,
+) -> PostgresStore:
+    """Open a database of a PostgreSQL server; make jiyi's schema in it, or bring it up to date, when needed.
+
+    Args:
+        url: `postgresql://user@host:port/database`; several hosts as libpq takes them, `host=a,b`.
+        policy: the pool, time-outs and the name of the schema.
+        durable: wait until a commit is on the server's disk; without it the last ones may be lost in a crash of the server.
+        bm25: how the text index scores.
+        scan: how vectors are compared; `stores.scanning.numpy_scan` does it fast.
+
+    Raises:
+        StoreError: the server cannot be reached or used; says what to do, and no password.
+        MigrationError: its schema is newer, edited, or could not be brought up to date.
+    """
+    place = place_of(url, policy)
+    with contextlib.closing(connect(place)) as connection:
+        migrate_up(connection, place, shipped())
+        try:
+            secret = _secret(connection, place)
+        except psycopg.Error as error:
+            raise store_error(error) from None
+    return PostgresStore(place, secret, durable, bm25, scan)
+
+
+@damage
+def _secret(connection: psycopg.Connection[Row], place: Place) -> bytes:
+    """The secret of the database. A new one gets it first."""
+    find = "SELECT value FROM store_setting WHERE name = 'secret'"
+    for writable in (False, True):
+        connection.execute(begin_statement(place, writable=writable, durable=True))
+        connection.execute("SET LOCAL jiyi.operator TO 'on'")
+        if writable:
+            sql = "INSERT INTO store_setting (name, value) VALUES ('secret', %s) ON CONFLICT DO NOTHING"
+            connection.execute(sql, (secrets.token_hex(32),))
+        found = connection.execute(find).fetchone()
+        connection.execute("COMMIT")
+        if found is not None:
+            return bytes.fromhex(found[0])
+    raise LookupError("secret")
+
+
+class _Thread(threading.local):
+    unit: PostgresUnit | None = None
+    writing = False
+
+
+class PostgresStore(Store):
+    """All ports over one database. Make it with `open_postgres`."""
+
+    def __init__(self, place: Place, secret: bytes, durable: bool, bm25: BM25, scan: Scan) -> None:
+        self.place = place
+        self._secret = secret
+        self._bm25 = bm25
+        self._scan = scan
+        self._hashed = term_hash(secret)
+        self._begin_reading = begin_statement(place, writable=False, durable=durable)
+        self._begin_writing = begin_statement(place, writable=True, durable=durable)
+        self._pool = Pool(place)
+        self._thread = _Thread()
+        self._closed = False
+        self._process = os.getpid()
+
+    # ------------------------------------------------------------------------------ units of work
+
+    def read(self) -> AbstractContextManager[Unit]:
+        return self._snapshot()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[PostgresUnit]:
+        """A consistent view; inside another one of the same thread, that one."""
+        self._check_open()
+        if self._thread.unit is not None:
+            yield self._thread.unit
+            return
+        with self._transaction(writable=False) as unit:
+            self._thread.unit = unit
+            try:
+                yield unit
+            finally:
+                self._thread.unit = None
+
+    def write(self, work: Callable[[Unit], T]) -> T:
+        return self.write_here(work)
+
+    def write_here(self, work: Callable[[PostgresUnit], T]) -> T:
+        """`write`, for work that also reaches what is not part of a port."""
+        self._check_open()
+        if self._thread.writing:
+            raise StoreError("write() inside write(): do it all in one write, or one after the other")
+        self._thread.writing = True
+        try:
+            for left in reversed(range(TRIES)):
+                try:
+                    with self._transaction(writable=True) as unit:
+                        return work(unit)
+                except PASSING as error:
+                    if not left:
+                        raise store_error(error) from error
+                    time.sleep(random.uniform(0.005, 0.1))
+            raise AssertionError("the last try returns or raises")
+        finally:
+            self._thread.writing = False
+
+    @contextmanager
+    def _transaction(self, *, writable: bool) -> Iterator[PostgresUnit]:
+        connection = self._pool.take()
+        access = PostgresAccess(connection, writable=writable)
+        try:
+            begin = self._begin_writing if writable else self._begin_reading
+            with _told():
+                connection.execute(begin)
+            yield PostgresUnit(access, self._secret, self._hashed, self._bm25, self._scan)
+            with _told():
+                connection.execute("COMMIT")
+        finally:
+            access.end()
+            if connection.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
+                with contextlib.suppress(psycopg.Error):  # A connection that is lost has rolled back already.
+                    connection.execute("ROLLBACK")
+            self._pool.give_back(connection)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed
+        if os.getpid() != self._process:
+            raise StoreError("this memory was opened before the process forked: open it again in the new process")
+
+    # ------------------------------------------------------------------------------ the database itself
+
+    def meta(self, name: str) -> str | None:
+        with self._snapshot() as unit:
+            unit.access.operate()
+            value = unit.access.value("SELECT value FROM meta WHERE name = %s", (name,))
+        return None if value is None else str(value)
+
+    def set_meta(self, name: str, value: str) -> None:
+        def work(unit: PostgresUnit) -> None:
+            unit.access.operate()
+            sql = (
+                "INSERT INTO meta (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+            )
+            unit.access.change(sql, (name, value))
+
+        self.write_here(work)
+
+    @property
+    def secret(self) -> bytes:
+        return self._secret
+
+    def info(self) -> StoreInfo:
+        with self._snapshot() as unit:
+            return care.info(unit.access, self.place)
+
+    def check(self, terms_of: Callable[[Kind, Memory | Message | SessionSummary], Document]) -> Iterator[Check]:
+        self._check_open()
+        with self._owner() as connection:
+            yield from checks.check_server(connection, self.place)
+        with self._snapshot() as unit:
+            yield from checks.check(unit, terms_of)
+
+    def rebuild_text_index(self) -> None:
+        """*Operator.* Empty the text index. Nothing is found in it until the caller has indexed every scope again."""
+        with self._snapshot() as unit:
+            scopes = unit.scopes()
+        for scope in scopes:
+            self.write_here(lambda unit, scope=scope: unit.text.clear(scope))  # type: ignore[misc]
+
+    def repair(self) -> list[str]:
+        """*Operator.* Make counters and queues right again; returns what was done, one line each."""
+        with self._snapshot() as unit:
+            scopes = unit.scopes()
+        return [line for scope in scopes for line in self.write_here(lambda unit, s=scope: care.repair(unit, s))]  # type: ignore[misc]
+
+    def erased(self) -> bool:
+        with self._snapshot() as unit:
+            unit.access.operate()
+            sql = "SELECT 1 FROM store_setting WHERE starts_with(name, %s) LIMIT 1"
+            return unit.access.value(sql, (f"{ERASED}.",)) is not None
+
+    def purge(self) -> None:
+        """*Operator.* Write the tables that something was erased from anew. What the write-ahead log, standbys and backups of
+        the server hold is not reached from here."""
+        self._check_open()
+        with self._owner() as connection:
+            care.purge(connection, self.place)
+
+    def catch_up(self) -> int:
+        return 0
+
+    def backup(self, target: str) -> None:
+        self._check_open()
+        with self._owner() as connection:
+            back_up(connection, self.place, Path(target).expanduser().absolute())
+
+    @contextmanager
+    def _owner(self) -> Iterator[psycopg.Connection[Row]]:
+        """A connection of its own as the role of the URL, for what the application role may not do."""
+        with contextlib.closing(connect(self.place)) as connection, _told():
+            yield connection
+
+    def close(self) -> None:
+        self._closed = True
+        if os.getpid() == self._process:
+            self._pool.close()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors of the driver as ours, but for those after which the same work can be run again."""
+    try:
+        yield
+    except PASSING:
+        raise
+    except psycopg.Error as error:
+        raise store_error(error) from error
+
+
+def as_postgres(store: Store) -> PostgresStore:
+    return cast(PostgresStore, store)

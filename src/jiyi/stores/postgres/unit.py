@@ -1,0 +1,45 @@
+"""One unit of work over all ports: a snapshot for reading, or a transaction for writing."""
+
+from __future__ import annotations
+
+from jiyi.domain.scope import Scope
+from jiyi.domain.vectors import Scan
+from jiyi.ports import BM25, Kind
+from jiyi.stores.postgres.access import PostgresAccess
+from jiyi.stores.postgres.forgotten import PostgresForgotten
+from jiyi.stores.postgres.ledger import PostgresLedger
+from jiyi.stores.postgres.memories import PostgresMemories
+from jiyi.stores.postgres.messages import PostgresMessages
+from jiyi.stores.postgres.notes import PostgresModelCalls, PostgresSegments, PostgresStandings, PostgresTraces
+from jiyi.stores.postgres.postings import SQL
+from jiyi.stores.postgres.queue import PostgresJobs, PostgresSchedule
+from jiyi.stores.postgres.summaries import PostgresSummaries
+from jiyi.stores.postgres.vectors import PostgresVectors
+from jiyi.stores.postings import Postings, TermHash
+from jiyi.stores.text_index import KIND_NUMBERS, SqlTextIndex
+
+
+class PostgresUnit:
+    """`ports.Unit`; and `access`, for the store itself: what is not part of a port."""
+
+    def __init__(self, access: PostgresAccess, secret: bytes, hashed: TermHash, bm25: BM25, scan: Scan) -> None:
+        self.access = access
+        self.forgotten = PostgresForgotten(access, secret)
+        self.messages = PostgresMessages(access)
+        self.memories = PostgresMemories(access)
+        self.summaries = PostgresSummaries(access)
+        indexes = {kind: Postings(access, SQL, KIND_NUMBERS[kind], kind.value, hashed, bm25) for kind in Kind}
+        self.text = SqlTextIndex(access, indexes)
+        self.vectors = PostgresVectors(access, scan)
+        self.ledger = PostgresLedger(access)
+        self.jobs = PostgresJobs(access)
+        self.schedule = PostgresSchedule(access)
+        self.segments = PostgresSegments(access)
+        self.model_calls = PostgresModelCalls(access)
+        self.standings = PostgresStandings(access)
+        self.traces = PostgresTraces(access)
+
+    def scopes(self) -> list[Scope]:
+        self.access.operate()
+        rows = self.access.rows("SELECT tenant, usr FROM owner ORDER BY number")
+        return [Scope(user=user, tenant=tenant) for tenant, user in rows]

