@@ -19,6 +19,7 @@ from jiyi.errors import StoreClosed
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Check
 from jiyi.scoped_memory import ScopedMemory
+from jiyi.settings import Settings
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -55,11 +56,16 @@ class AsyncScopedMemory(_Twin):
     def user(self) -> Scope:
         return self._plain.user  # type: ignore[no-any-return]
 
+    def once(self, key: str, request: bytes = b"") -> AsyncScopedMemory:
+        """This memory for one request; there is nothing to wait for."""
+        return AsyncScopedMemory(self._plain.once(key, request), self._executor)
+
     observe, remember = _awaited(ScopedMemory.observe), _awaited(ScopedMemory.remember)
     recall, context = _awaited(ScopedMemory.recall), _awaited(ScopedMemory.context)
     explain, traces = _awaited(ScopedMemory.explain), _awaited(ScopedMemory.traces)
     history, sessions = _awaited(ScopedMemory.history), _awaited(ScopedMemory.sessions)
     profile, memories = _awaited(ScopedMemory.profile), _awaited(ScopedMemory.memories)
+    memory = _awaited(ScopedMemory.memory)
     write_profile, read_profile = _awaited(ScopedMemory.write_profile), _awaited(ScopedMemory.read_profile)
     versions, evidence = _awaited(ScopedMemory.versions), _awaited(ScopedMemory.evidence)
     confidence, correct = _awaited(ScopedMemory.confidence), _awaited(ScopedMemory.correct)
@@ -82,15 +88,29 @@ class AsyncMemoryLayer(_Twin):
         super().__init__(layer, ThreadPoolExecutor(THREADS, thread_name_prefix="jiyi"))
 
     def scope(
-        self, user: str, *, tenant: str = "default", tz: str | None = None, surface: str = "library"
+        self,
+        user: str,
+        *,
+        tenant: str = "default",
+        tz: str | None = None,
+        surface: str = "library",
+        who: str = "user",
     ) -> AsyncScopedMemory:
         """The memory of one user; there is nothing to wait for."""
-        return AsyncScopedMemory(self._plain.scope(user, tenant=tenant, tz=tz, surface=surface), self._executor)
+        plain = self._plain.scope(user, tenant=tenant, tz=tz, surface=surface, who=who)
+        return AsyncScopedMemory(plain, self._executor)
+
+    @property
+    def settings(self) -> Settings:
+        return self._plain.settings  # type: ignore[no-any-return]
 
     work, lag = _awaited(MemoryLayer.work), _awaited(MemoryLayer.lag)
     dead_jobs, retry_job = _awaited(MemoryLayer.dead_jobs), _awaited(MemoryLayer.retry_job)
     scopes, reindex, info = _awaited(MemoryLayer.scopes), _awaited(MemoryLayer.reindex), _awaited(MemoryLayer.info)
-    usage = _awaited(MemoryLayer.usage)
+    usage, service_key = _awaited(MemoryLayer.usage), _awaited(MemoryLayer.service_key)
+    make_service_key = _awaited(MemoryLayer.make_service_key)
+    service_keys = _awaited(MemoryLayer.service_keys)
+    revoke_service_key = _awaited(MemoryLayer.revoke_service_key)
     forget_user, forget_tenant = _awaited(MemoryLayer.forget_user), _awaited(MemoryLayer.forget_tenant)
     carry_forward, forget_again = _awaited(MemoryLayer.carry_forward), _awaited(MemoryLayer.forget_again)
     redistil = _awaited(MemoryLayer.redistil)

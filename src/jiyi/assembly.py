@@ -42,6 +42,7 @@ from jiyi.pipelines.modelling.candidates import Candidates
 from jiyi.pipelines.modelling.prompting import Prompt, Prompting, parse_prompt
 from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
+from jiyi.pipelines.once import OnceView
 from jiyi.pipelines.passages import Passages
 from jiyi.pipelines.question import QuestionReader
 from jiyi.pipelines.recall import Recall
@@ -220,7 +221,7 @@ def assemble(
     )  # fmt: skip
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
     vectors = VectorView(wanted=embedding is not None)
-    gateway = Gateway(indexing, settings.gateway, nights, vectors, (TraceView(),))
+    gateway = Gateway(indexing, settings.gateway, nights, vectors, (TraceView(), OnceView()))
     merging = Merging(segmenter, load_merge_words(segmenter), settings.merging, settings.heat)
     redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
     distiller = Distiller(

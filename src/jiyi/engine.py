@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -144,10 +144,21 @@ class Engine:
         return max(now, last)
 
     def forget(
-        self, scope: Scope, request: Request, actor: Actor, *, dry_run: bool, purge: bool = True
+        self,
+        scope: Scope,
+        request: Request,
+        actor: Actor,
+        *,
+        dry_run: bool,
+        purge: bool = True,
+        write: Callable[[Callable[[Unit], ForgetReceipt]], ForgetReceipt] | None = None,
     ) -> ForgetReceipt:
         """Plan a forgetting and carry it out; with `dry_run` only say what it would do. A topic of which nothing is there
-        leaves nothing."""
+        leaves nothing.
+
+        Args:
+            write: the store's by default.
+        """
         parts = self.parts
 
         def planned(unit: Unit) -> Erasure:
@@ -166,7 +177,7 @@ class Engine:
                 return parts.gateway.preview_erasure(erasure, ())
             return parts.gateway.erase(unit, scope, erasure, self._copies(unit, scope))
 
-        receipt = self.store.write(work)
+        receipt = (write or self.store.write)(work)
         if receipt.plan_id is None:
             return receipt
         self.save_remains()

@@ -6,10 +6,12 @@
     │   ├── TooLarge                   text, batch or query above a documented limit
     │   ├── InstructsAgent             a text to be remembered tries to instruct the agent
     │   ├── ConflictingMessage         a known message id came back with another text
+    │   ├── ConflictingRequest         a key that stands for one request came back with another
     │   ├── UnreadableFile             an import file is broken; names file, line and reason
     │   └── UnreadableLines            lines of an edited profile cannot be taken over; names each with its reason
     ├── NotFound (also LookupError)    an id that this scope does not hold
     ├── PlanRefused                    the gateway will not apply this plan as it stands
+    │   ├── VersionMismatch            the memory was changed since the version that the caller knows
     │   └── MemoryPaused               the user paused this memory: nothing is written until it is resumed
     ├── StoreError                     the database cannot serve the call
     │   ├── StoreClosed                used after close()
@@ -23,6 +25,9 @@
     │   ├── ModelRefused               it will refuse again: the key, the name or the request is wrong
     │   ├── UnusableAnswer             not the JSON that was asked for, also when asked again
     │   └── SpendingLimitReached       the day's limit of tokens or money
+    ├── NotIdentified                  a service was called without a token, or with one that proves nothing
+    ├── NotAllowed                     whoever calls is known, and may not do this
+    ├── IssuerUnreachable              the keys of the issuer of a token cannot be had now
     ├── SettingsError (also ValueError)    a setting that cannot be used
     └── MissingExtra (also ImportError)    an optional dependency is not installed; names the extra
 
@@ -85,6 +90,15 @@ class ConflictingMessage(InputError):
         self.message_id = message_id
 
 
+class ConflictingRequest(InputError):
+    """A key that stands for one request came back with another request (SPEC S5)."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"{key!r} already stands for another request: use a new key for each, and the same to retry one"
+        )
+
+
 class UnreadableFile(InputError):
     """An import file is broken. Nothing of it was imported."""
 
@@ -114,6 +128,13 @@ class PlanRefused(JiyiError):
     """The gateway will not apply this plan as it stands (SPEC W1, W2)."""
 
     passing = False
+
+
+class VersionMismatch(PlanRefused):
+    """The memory was changed since the version that the caller knows; nothing was done."""
+
+    def __init__(self, memory: str) -> None:
+        super().__init__(f"{memory} was changed meanwhile: read it again, and correct it if it is still wrong")
 
 
 class MemoryPaused(PlanRefused):
@@ -185,6 +206,18 @@ class SpendingLimitReached(ModelError):
     """The day's limit of tokens or money is reached: no call is made before the next day (SPEC U8)."""
 
     passing = False
+
+
+class NotIdentified(JiyiError):
+    """A service was called without a token, or with one that proves nothing (SPEC S1)."""
+
+
+class NotAllowed(JiyiError):
+    """Whoever calls is known, and may not do this (SPEC S2)."""
+
+
+class IssuerUnreachable(JiyiError):
+    """The keys of the issuer of a token cannot be had now, so nobody can be told apart; later it may work."""
 
 
 class SettingsError(JiyiError, ValueError):

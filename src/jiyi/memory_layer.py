@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import secrets
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from jiyi.domain.access import Role, ServiceKey, digest_of, key_text
 from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.plans import ADMIN, Actor
-from jiyi.domain.scope import Scope
+from jiyi.domain.scope import Scope, check_name
 from jiyi.engine import Engine, Parts
-from jiyi.errors import NotFound, PlanRefused
+from jiyi.errors import InputError, NotFound, PlanRefused
 from jiyi.jobs import Clock
+from jiyi.memory_reader import ALL
+from jiyi.pipelines.arguments import read_role
 from jiyi.pipelines.forgetting import Request
 from jiyi.pipelines.modelling.probing import probe
 from jiyi.pipelines.modelling.spending import Usage, read_usage
 from jiyi.pipelines.retention import survey
 from jiyi.pipelines.verifying import forgotten_check
-from jiyi.ports import Check, Store, StoreInfo
+from jiyi.ports import Check, Store, StoreInfo, Unit
 from jiyi.queues import DeadJob, JobCounts
 from jiyi.scoped_memory import ScopedMemory
-from jiyi.settings import zone
+from jiyi.settings import Settings, zone
 
 SEGMENTER = "segmenter"
 DICTIONARY = "dictionary"
@@ -42,37 +46,52 @@ class MemoryLayer:
         self._engine = Engine(store, parts, clock)
 
     def scope(
-        self, user: str, *, tenant: str = "default", tz: str | None = None, surface: str = "library"
+        self,
+        user: str,
+        *,
+        tenant: str = "default",
+        tz: str | None = None,
+        surface: str = "library",
+        who: str = "user",
     ) -> ScopedMemory:
         """The memory of one user.
 
         Args:
             tz: the user's time zone, e.g. Asia/Shanghai; dates are written in it. From the settings by default.
+            surface, who: through which surface it is used and by whom, for the ledger (SPEC W4).
 
         Raises:
             InputError: a name that cannot be one. SettingsError: no such time zone.
         """
         where = zone(tz or self._parts.settings.timezone)
-        return ScopedMemory(self._engine, Scope(user, tenant), where, Actor("user", surface))
+        return ScopedMemory(self._engine, Scope(user, tenant), where, Actor(who, surface))
 
     def work(self, limit: int | None = None) -> int:
         """Run due background jobs until none is left (or `limit`); returns how many ran. Reads are written too."""
         return self._engine.work(limit, slow=True)
+
+    @property
+    def settings(self) -> Settings:
+        """What this memory was opened with."""
+        return self._parts.settings
 
     def lag(self) -> JobCounts:
         """Waiting, running and dead jobs of all scopes: how far behind distilling is (SPEC O5)."""
         with self._store.read() as unit:
             return unit.jobs.counts(None, self._clock())
 
-    def dead_jobs(self, limit: int = 100) -> list[DeadJob]:
-        """Jobs that were given up, oldest first."""
+    def dead_jobs(self, limit: int = 100, *, tenant: str | None = None) -> list[DeadJob]:
+        """Jobs that were given up, oldest first; of all tenants, or of one."""
         with self._store.read() as unit:
-            return unit.jobs.dead(limit)
+            if tenant is None:
+                return unit.jobs.dead(limit)
+            return [job for job in unit.jobs.dead(ALL) if job.scope.tenant == tenant][: max(limit, 0)]
 
-    def retry_job(self, job_id: int, *, role: str | None = None) -> None:
+    def retry_job(self, job_id: int, *, role: str | None = None, tenant: str | None = None) -> None:
         """Queue a dead job again.
 
         Args:
+            tenant: only if the job is of this tenant.
             role: "admin" lets what it says pass the limit of the gateway; the ledger names the administrator (SPEC W1).
 
         Raises:
@@ -80,9 +99,51 @@ class MemoryLayer:
         """
         if role is not None:
             _check_admin(role, "let a plan pass the limit")
-        if not self._store.write(lambda unit: unit.jobs.revive(job_id, self._clock(), approved=role == ADMIN)):
+
+        def revive(unit: Unit) -> bool:
+            known = tenant is None or any(j.id == job_id and j.scope.tenant == tenant for j in unit.jobs.dead(ALL))
+            return known and unit.jobs.revive(job_id, self._clock(), approved=role == ADMIN)
+
+        if not self._store.write(revive):
             raise NotFound(f"no dead job {job_id}: dead_jobs() lists them")
         self._engine.wake()
+
+    def make_service_key(
+        self, name: str, *, tenant: str = "default", roles: Collection[Role | str] = (Role.AGENT,)
+    ) -> tuple[ServiceKey, str]:
+        """A new key with which a service acts for the users of a tenant (SPEC S2).
+
+        Returns:
+            What is kept of it, and the key itself, which is told here and nowhere else.
+
+        Raises:
+            InputError: a name, tenant or role that cannot be one.
+        """
+        granted = frozenset(map(read_role, roles))
+        if not granted:
+            raise InputError(f"a service key needs a role: {', '.join(Role)}")
+        secret = secrets.token_urlsafe(32)
+        key = ServiceKey(
+            secrets.token_hex(4), check_name("the name of a key", name), check_name("tenant", tenant), granted,
+            digest_of(secret), self._clock(),
+        )  # fmt: skip
+        self._store.write(lambda unit: unit.service_keys.add(key))
+        return key, key_text(key.id, secret)
+
+    def service_keys(self) -> list[ServiceKey]:
+        """All keys of services, the oldest first, also those that were revoked."""
+        with self._store.read() as unit:
+            return unit.service_keys.all()
+
+    def service_key(self, key_id: str) -> ServiceKey | None:
+        """The key of that id, also one that was revoked."""
+        with self._store.read() as unit:
+            return unit.service_keys.get(key_id)
+
+    def revoke_service_key(self, key_id: str) -> None:
+        """From now on it opens nothing. Raises: NotFound: there is none, or it was revoked before."""
+        if not self._store.write(lambda unit: unit.service_keys.revoke(key_id, self._clock())):
+            raise NotFound(f"no service key {key_id} that is still good: service_keys() lists them")
 
     def usage(self, limit: int = 20) -> Usage:
         """What the language model was asked of late, and what it came to (SPEC U8)."""

@@ -38,6 +38,8 @@ from jiyi.ports import SessionInfo, Unit
 from jiyi.queues import JobCounts
 
 N = TypeVar("N", str, str | None)
+ALL = 1 << 53
+"""More than a scope can hold."""
 
 
 class MemoryReader:
@@ -152,6 +154,7 @@ class MemoryReader:
         *,
         session: str | None = None,
         around: str | None = None,
+        before: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         limit: int = 50,
@@ -161,6 +164,7 @@ class MemoryReader:
         Args:
             around: a message id such as h17: the turns around it, in its session. Or a summary's, such as s3: the
                 turns it was made from.
+            before: a message id: the turns that come before it in time, without words and `around`.
 
         Raises:
             NotFound: no such message or summary.
@@ -173,14 +177,30 @@ class MemoryReader:
                 messages = {m.seq: m for m in unit.messages.get(self._scope, [int(i.id[1:]) for i in found.items])}
             return History(tuple(messages[int(i.id[1:])] for i in found.items if int(i.id[1:]) in messages), found)
         with self._store.read() as unit:
-            return read_history(unit, self._scope, session=session, around=around, since=start, until=end, limit=limit)
+            return read_history(
+                unit, self._scope, session=session, around=around, before=before, since=start, until=end, limit=limit
+            )  # fmt: skip
 
-    def sessions(self, limit: int = 1000) -> list[SessionInfo]:
-        """Sessions, the latest first."""
+    def sessions(self, limit: int = 1000, *, after: str | None = None) -> list[SessionInfo]:
+        """Sessions, the latest first.
+
+        Args:
+            after: only those that come after this one.
+
+        Raises:
+            NotFound: no such session.
+        """
         if limit < 1:
             raise InputError(f"limit = {limit}: ask for 1 session or more")
         with self._store.read() as unit:
-            return unit.messages.sessions(self._scope, limit)
+            if after is None:
+                return unit.messages.sessions(self._scope, limit)
+            every = unit.messages.sessions(self._scope, ALL)
+        name = self._stored_name(after)
+        place = next((n for n, info in enumerate(every) if info.session == name), None)
+        if place is None:
+            raise NotFound(f"no session {after!r} here")
+        return every[place + 1 :][:limit]
 
     def summaries(self, session: str | None = None) -> list[SessionSummary]:
         """What sessions came to, by number: of one session, or of all (SPEC R6). Points that are no longer believed are
@@ -233,6 +253,11 @@ class MemoryReader:
         with self._store.read() as unit:
             return memories_as_of(unit, self._scope, then, status=wanted, categories=kinds, tiers=chosen)
 
+    def memory(self, memory: str) -> Memory:
+        """One memory, whatever became of it. Raises: NotFound."""
+        with self._store.read() as unit:
+            return self._memory(unit, memory)
+
     def versions(
         self, what: str, *, valid_at: datetime | str | None = None, known_at: datetime | str | None = None
     ) -> list[Memory]:
@@ -272,11 +297,12 @@ class MemoryReader:
         with self._store.read() as unit:
             return unit.forgotten.receipts(self._scope)
 
-    def ledger(self, *, after: int = 0, latest: int | None = None) -> list[LedgerEntry]:
-        """Plans that were applied, oldest first: those numbered above `after`, the `latest` so many of them."""
+    def ledger(self, *, after: int = 0, latest: int | None = None, limit: int | None = None) -> list[LedgerEntry]:
+        """Plans that were applied, oldest first: those numbered above `after`; of them the `latest` so many, or the first,
+        up to `limit`."""
         with self._store.read() as unit:
             start = after if latest is None else max(after, unit.ledger.last_seq(self._scope) - latest)
-            return unit.ledger.entries(self._scope, after=start)
+            return unit.ledger.entries(self._scope, after=start, limit=limit)
 
     def lag(self) -> JobCounts:
         """Jobs of this scope that are still to run (SPEC O5)."""

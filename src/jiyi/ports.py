@@ -19,7 +19,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 
-from jiyi.domain.asking import Answer, ModelCall, Question, Spent
+from jiyi.domain.asking import Answer, Question
 from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
@@ -30,7 +30,9 @@ from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.domain.vectors import Neighbour, Vector, VectorSet
 from jiyi.forgotten import Forgotten
+from jiyi.modelled import ModelCalls, Segments
 from jiyi.queues import Jobs, Schedule
+from jiyi.served import Once, ServiceKeys
 from jiyi.text.redaction import Key
 from jiyi.traced import Traces
 
@@ -439,35 +441,6 @@ class ChatModel(Protocol):
         """Give up what is under way, soon, and let go of connections. Closing twice is fine."""
 
 
-class ModelCalls(Protocol):
-    """What language models were asked and what that came to (SPEC U8)."""
-
-    def add(self, scope: Scope | None, call: ModelCall) -> None:
-        """Keep a call that was made for a scope, or for none."""
-
-    def spent(self, since: datetime, model: str | None = None) -> Spent:
-        """*Operator.* Of all scopes, from that instant on, by one model or by all. An outcome other than `OK` is a failure."""
-
-    def latest(self, limit: int = 50) -> list[ModelCall]:
-        """*Operator.* The latest calls of all scopes, newest first."""
-
-
-class Segments(Protocol):
-    """How far sessions were cut into the segments that a language model reads (SPEC C7)."""
-
-    def open_at(self, scope: Scope, seq: int) -> None:
-        """The open segment of its session begins with this message, which exists, whatever was marked before."""
-
-    def cut_after(self, scope: Scope, seq: int) -> None:
-        """A segment of its session ends with this message, which exists, and none is open. The next begins behind it."""
-
-    def opened(self, scope: Scope) -> list[str]:
-        """The sessions that have an open segment, by where it begins."""
-
-    def open_from(self, scope: Scope, session: str) -> int | None:
-        """Messages of this session are uncut from that number on; None when the session was never opened."""
-
-
 # ---------------------------------------------------------------------------------- the whole
 
 
@@ -500,6 +473,10 @@ class Unit(Protocol):
     def model_calls(self) -> ModelCalls: ...
     @property
     def traces(self) -> Traces: ...
+    @property
+    def once(self) -> Once: ...
+    @property
+    def service_keys(self) -> ServiceKeys: ...
 
     def scopes(self) -> Iterable[Scope]:
         """*Operator.* Every scope that was ever written to, in order of creation."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from jiyi.domain.encoding import version_of
 from jiyi.domain.feedback import Feedback, heeded
 from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.memory import Category, IncomingMessage, Language, Source, Status, parse_id
@@ -16,7 +17,7 @@ from jiyi.domain.plans import Change, Plan, Verb
 from jiyi.domain.scope import check_name
 from jiyi.domain.standing import Detail
 from jiyi.domain.summary import WHOLE, SessionSummary
-from jiyi.errors import InputError, PlanRefused, TooLarge
+from jiyi.errors import InputError, PlanRefused, TooLarge, VersionMismatch
 from jiyi.memory_reader import MemoryReader
 from jiyi.pipelines.archive import Summary, is_there, read_archive
 from jiyi.pipelines.arguments import (
@@ -32,6 +33,7 @@ from jiyi.pipelines.forgetting import Request, read_request
 from jiyi.pipelines.gateway import ForgetReceipt, Left, Receipt
 from jiyi.pipelines.judging import Occasion
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
+from jiyi.pipelines.once import Asked, write_once
 from jiyi.pipelines.redistil import Redistilled
 from jiyi.pipelines.retention import Decision, Retention, choose, consent, pause, read_retention, resume
 from jiyi.pipelines.segments import close_segment
@@ -49,10 +51,32 @@ from jiyi.pipelines.user_file import (
 from jiyi.ports import Unit
 
 N = TypeVar("N", str, str | None)
+T = TypeVar("T")
 
 
 class ScopedMemory(MemoryReader):
     """One user's memory: every verb below is bound to this scope. Make it with `MemoryLayer.scope`."""
+
+    _asked: Asked | None = None
+
+    def once(self, key: str, request: bytes = b"") -> ScopedMemory:
+        """This memory for one request: the change that is made through it is made once for this key, however often it is
+        asked for, also after a crash (SPEC S5). Asked again it does nothing and answers as it did then, less what was
+        forgotten since.
+
+        It holds for `observe`, `remember`, `correct`, `answer`, `feedback`, `forget`, `undo`, `retention`, `pause`,
+        `resume` and `consent`; the other verbs come to the same when they are called twice.
+
+        Args:
+            key: a name that the caller makes up for the request. Known for a while: settings `once`.
+            request: what is asked, as bytes, so that another request under the same key is refused.
+
+        Raises:
+            InputError: a key that cannot be one. The verb raises ConflictingRequest: the key stands for another request.
+        """
+        other = ScopedMemory(self._engine, self._scope, self._zone, self._actor)
+        other._asked = Asked.of(key, request, self._store.secret)
+        return other
 
     # ---------------------------------------------------------------- in
 
@@ -76,8 +100,8 @@ class ScopedMemory(MemoryReader):
         now, settings = self._engine.now(self._scope), self._parts.settings
         checked = check_messages(messages, session=session, now=now.astimezone(self._zone), limits=settings.limits)
         observed = observe(
-            self._store, self._scope, checked, now, self._parts.redaction, self._parts.indexing.folding,
-            settings.summaries, settings.retention, self._engine.kinds,
+            self._write, self._store.secret, self._scope, checked, now, self._parts.redaction,
+            self._parts.indexing.folding, settings.summaries, settings.retention, self._engine.kinds,
         )  # fmt: skip
         if observed.new:
             self._engine.wake()
@@ -132,7 +156,7 @@ class ScopedMemory(MemoryReader):
             plan = replace(plan, judgements=(*plan.judgements, *declared.refusals))
             return self._parts.gateway.apply(unit, self._scope, plan)
 
-        return self._store.write(work)
+        return self._write(work)
 
     # ---------------------------------------------------------------- out
 
@@ -196,11 +220,14 @@ class ScopedMemory(MemoryReader):
 
     # ---------------------------------------------------------------- changes
 
-    def correct(self, memory: str, text: str) -> Receipt:
+    def correct(self, memory: str, text: str, *, version: str | None = None) -> Receipt:
         """This memory is wrong; `text` is right. The old one stays as history (SPEC B3).
 
+        Args:
+            version: of the memory that is meant, as `domain.encoding.version_of` gives it: another one is not corrected.
+
         Raises:
-            NotFound: no such memory. PlanRefused: it is no longer believed. InputError: empty text.
+            NotFound: no such memory. VersionMismatch: it is not that version any more. PlanRefused: it is no longer believed. InputError: empty text.
             InstructsAgent: the text tries to instruct the agent (SPEC C12). MemoryPaused: the memory is paused.
         """
         text = self._statement(text)
@@ -209,6 +236,8 @@ class ScopedMemory(MemoryReader):
         def work(unit: Unit) -> Receipt:
             self._parts.gateway.check_awake(unit, self._scope, Verb.CORRECT)
             wrong = self._memory(unit, memory)
+            if version is not None and version_of(wrong) != version:
+                raise VersionMismatch(wrong.id)
             if wrong.status is not Status.LIVE:
                 raise PlanRefused(f"{wrong.id} is no longer believed: correct the memory that replaced it")
             said = self._parts.guard.declared(text, wrong.category).text
@@ -218,7 +247,7 @@ class ScopedMemory(MemoryReader):
             plan = self._parts.judging.correction(unit, self._scope, wrong, right, occasion, besides)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
-        return self._store.write(work)
+        return self._write(work)
 
     def answer(self, question: str, text: str) -> Receipt:
         """Settle an open question (SPEC B9).
@@ -241,7 +270,7 @@ class ScopedMemory(MemoryReader):
             plan = self._parts.answering.plan(unit, self._scope, question, text, occasion, self._zone)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
-        return self._store.write(work)
+        return self._write(work)
 
     def feedback(self, memory: str, verdict: Feedback | str, *, trace: str | None = None) -> Receipt:
         """Say of a memory that came up whether that was good (SPEC R8).
@@ -268,7 +297,7 @@ class ScopedMemory(MemoryReader):
             plan = Plan(Verb.FEEDBACK, self._actor, now, f"{found.id} was {said}{occasion}, the user says", changes)
             return self._parts.gateway.apply(unit, self._scope, plan)
 
-        return self._store.write(work)
+        return self._write(work)
 
     def forget(
         self,
@@ -308,7 +337,7 @@ class ScopedMemory(MemoryReader):
                 everything=everything,
             )
         )
-        return self._engine.forget(self._scope, request, self._actor, dry_run=dry_run)
+        return self._engine.forget(self._scope, request, self._actor, dry_run=dry_run, write=self._write)
 
     def verify_forgotten(self) -> list[ForgettingReceipt]:
         """Hold all that is kept against every tombstone now; gives the receipts, with what came back in `returned`."""
@@ -329,7 +358,7 @@ class ScopedMemory(MemoryReader):
             self._parts.judging.check_consistent(unit, self._scope, receipt.plan)
             return receipt
 
-        return self._store.write(work)
+        return self._write(work)
 
     def redistil(self, *, dry_run: bool = False) -> Redistilled:
         """Distil everything that was said again, by the rules of now (SPEC C13).
@@ -476,6 +505,15 @@ class ScopedMemory(MemoryReader):
 
     # ---------------------------------------------------------------- small parts
 
+    def _write(self, work: Callable[[Unit], T]) -> T:
+        """Change the store; once, where this is for one request."""
+        if self._asked is None:
+            return self._store.write(work)
+        settings = self._parts.settings
+        return write_once(
+            self._store, self._scope, self._asked, work, self._clock(), settings.once, settings.gateway
+        )  # fmt: skip
+
     def _begin_redistilling(self, unit: Unit, now: datetime) -> int:
         self._parts.gateway.check_awake(unit, self._scope, Verb.REDISTIL)
         self._parts.redistiller.begin(unit, self._scope, now)
@@ -492,7 +530,7 @@ class ScopedMemory(MemoryReader):
             with self._store.read() as unit:
                 return parts.gateway.preview(plan(unit)[0])
         if not past:
-            return self._store.write(lambda unit: parts.gateway.apply(unit, self._scope, plan(unit)[0]))
+            return self._write(lambda unit: parts.gateway.apply(unit, self._scope, plan(unit)[0]))
 
         def trim(unit: Unit) -> Receipt:
             # A job that another process has in hand may have read what goes now: it must not end.
@@ -500,7 +538,7 @@ class ScopedMemory(MemoryReader):
             return parts.gateway.trim(unit, self._scope, *plan(unit))
 
         self._engine.work()
-        receipt = self._store.write(trim)
+        receipt = self._write(trim)
         self._store.purge()
         return receipt
 

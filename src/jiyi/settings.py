@@ -22,6 +22,7 @@ from jiyi.domain.fusion import FusionPolicy
 from jiyi.domain.heat import HeatPolicy
 from jiyi.domain.merging import MergingPolicy
 from jiyi.domain.nights import NightPolicy
+from jiyi.domain.once import OncePolicy
 from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
@@ -204,6 +205,59 @@ class PostgresPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class IdentityPolicy:
+    """Who may call the service, and whose tokens it trusts (SPEC S1)."""
+
+    # local: no token, for the one user of this machine, who alone can reach it; jwt: tokens of an issuer.
+    mode: Literal["local", "jwt"] = "local"
+    # Whose tokens are trusted (their iss), and for whom they are made (their aud).
+    issuer: str | None = None
+    audience: str | None = None
+    # The issuer's public keys: a PEM file, or the address of its JWKS, where keys may change.
+    key_file: str | None = None
+    jwks_url: str | None = None
+    # The id that tokens must name for the key of key_file; by default they may name any or none.
+    key_id: str | None = None
+    # The algorithms that are taken; the key decides which of them is right for it.
+    algorithms: tuple[str, ...] = ("RS256", "ES256", "EdDSA", "Ed25519")
+    # Where a token says of whom it is. Without a tenant_claim all its users are of the one tenant.
+    user_claim: str = "sub"
+    tenant_claim: str | None = "tenant"
+    roles_claim: str = "roles"
+    tenant: str | None = None
+    # How far the clocks of the issuer and of this machine may differ.
+    leeway_seconds: float = 30.0
+    # Keys of a JWKS address are fetched again after so long, or when a token names a new one, but only so often a minute;
+    # when the issuer does not answer, those that are known stay good for so long.
+    jwks_seconds: float = 300.0
+    jwks_stale_seconds: float = 86_400.0
+    jwks_fetches_a_minute: int = 6
+    jwks_timeout_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePolicy:
+    """How the HTTP service listens, and what it takes (SPEC S5)."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    # Sizes above which a request is refused.
+    body_bytes: int = 4 * 1024 * 1024
+    depth: int = 32
+    # Requests a minute: of one user, and of all users of a tenant. 0 is no limit.
+    requests_a_minute: int = 600
+    tenant_requests_a_minute: int = 60_000
+    # Calls that write or wait at the same time; each has a thread. Calls that only read need none.
+    threads: int = 16
+    # A user whose reading takes longer than this is read in a thread, so that nobody else waits for it.
+    inline_seconds: float = 0.03
+    # How long a stop waits for the requests under way.
+    stop_seconds: float = 30.0
+    # Whether /metrics answers.
+    metrics: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be tuned. Build it with keywords, or from a mapping with `read_settings`."""
 
@@ -256,6 +310,9 @@ class Settings:
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     traces: TracePolicy = field(default_factory=TracePolicy)
     postgres: PostgresPolicy = field(default_factory=PostgresPolicy)
+    once: OncePolicy = field(default_factory=OncePolicy)
+    identity: IdentityPolicy = field(default_factory=IdentityPolicy)
+    service: ServicePolicy = field(default_factory=ServicePolicy)
 
     def __post_init__(self) -> None:
         zone(self.timezone)
@@ -272,6 +329,11 @@ class Settings:
                 )
         _check_model(self.model)
         _check_embedding(self)
+        if self.identity.mode not in ("local", "jwt"):
+            raise SettingsError(f"identity.mode = {self.identity.mode!r}: choose one of local, jwt")
+        for name in ("threads", "depth", "body_bytes"):
+            if getattr(self.service, name) < 1:
+                raise SettingsError(f"service.{name} = {getattr(self.service, name)}: use a number above 0")
 
 
 def _check_model(model: ModelPolicy) -> None:

@@ -6,6 +6,7 @@ that read trust their input: what is not as it was written ends in a LookupError
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -147,6 +148,11 @@ def memory_fields(memory: Memory) -> dict[str, Any]:
         "low_activity": memory.low_activity or None,
     }
     return {name: value for name, value in fields.items() if value is not None and value != []}
+
+
+def version_of(memory: Memory) -> str:
+    """A short hash of a memory as it stands: another one after every change of it."""
+    return hashlib.sha256(to_json(memory_fields(memory)).encode("utf-8", "replace")).hexdigest()[:20]
 
 
 def evidence_fields(said: Evidence) -> list[Any]:

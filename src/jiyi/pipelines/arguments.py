@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
+from jiyi.domain.access import Role
 from jiyi.domain.bitemporal import AsOf
 from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Language, Source, Status, Tier
@@ -40,6 +41,10 @@ def _member(kind: type[E], value: str, what: str) -> E:
 
 def read_category(value: Category | str) -> Category:
     return _member(Category, value, "category")
+
+
+def read_role(value: Role | str) -> Role:
+    return _member(Role, value, "role")
 
 
 def read_status(value: Status | str) -> Status:

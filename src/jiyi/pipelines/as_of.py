@@ -26,6 +26,7 @@ from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError, StoreError
 from jiyi.forgotten import Forgotten
+from jiyi.modelled import ModelCalls, Segments
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.history import read_versions
 from jiyi.pipelines.indexing import Indexing
@@ -38,9 +39,7 @@ from jiyi.ports import (
     Ledger,
     Memories,
     Messages,
-    ModelCalls,
     Occurrence,
-    Segments,
     SessionInfo,
     Standings,
     Summaries,
@@ -49,6 +48,7 @@ from jiyi.ports import (
     VectorIndex,
 )
 from jiyi.queues import Jobs, Schedule
+from jiyi.served import Once, ServiceKeys
 from jiyi.traced import Traces
 
 CHUNK = 256
@@ -170,6 +170,14 @@ class UnitThen(Unit):
     @property
     def traces(self) -> Traces:
         return self._unit.traces
+
+    @property
+    def once(self) -> Once:
+        return self._unit.once
+
+    @property
+    def service_keys(self) -> ServiceKeys:
+        return self._unit.service_keys
 
     def scopes(self) -> list[Scope]:
         return list(self._unit.scopes())

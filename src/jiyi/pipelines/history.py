@@ -28,34 +28,47 @@ def read_history(
     *,
     session: str | None,
     around: str | None,
+    before: str | None = None,
     since: datetime | None,
     until: datetime | None,
     limit: int,
 ) -> History:
-    """Turns in order of time; the latest `limit` of them, or half before and half after `around`. Around a summary:
-    the turns it was made from, and where they are too many those it quotes, with their neighbours.
+    """Turns in order of time; the latest `limit` of them, of those before `before` where it is given; or half before and half after
+    `around`. Around a summary: the turns it was made from, and where they are too many those it quotes, with their neighbours.
 
     Raises:
-        NotFound: `around` names no message and no summary here.
+        NotFound: `around` names no message and no summary here, or `before` no message.
     """
     if limit < 1:
         raise InputError(f"limit = {limit}: ask for 1 message or more")
     if around is None:
-        found = unit.messages.window(scope, session=session, since=since, until=until, latest=True, limit=limit)
+        place = None if before is None else _place(_turn(unit, scope, before))
+        found = unit.messages.window(
+            scope, session=session, since=since, until=until, before=place, latest=True, limit=limit
+        )  # fmt: skip
         return History(tuple(found))
     if around[:1] == "s":
         found_summary = unit.summaries.get(scope, [parse_id(around, "s")])
         if not found_summary:
             raise NotFound(f"no summary {around} here")
         return History(tuple(_opened(unit, scope, found_summary[0], limit)))
-    centre = unit.messages.get(scope, [parse_id(around, "h")])
-    if not centre or centre[0].forgotten:
-        raise NotFound(f"no history message {around} here")
-    place, here = (centre[0].at, centre[0].seq), centre[0].session
+    centre = _turn(unit, scope, around)
+    place, here = _place(centre), centre.session
     half = (limit - 1) // 2
-    before = unit.messages.window(scope, session=here, before=place, latest=True, limit=half) if half else []
+    earlier = unit.messages.window(scope, session=here, before=place, latest=True, limit=half) if half else []
     after = unit.messages.window(scope, session=here, after=place, limit=limit - 1 - half) if limit - 1 - half else []
-    return History((*before, centre[0], *after))
+    return History((*earlier, centre, *after))
+
+
+def _turn(unit: Unit, scope: Scope, handle: str) -> Message:
+    found = unit.messages.get(scope, [parse_id(handle, "h")])
+    if not found or found[0].forgotten:
+        raise NotFound(f"no history message {handle} here")
+    return found[0]
+
+
+def _place(message: Message) -> tuple[datetime, int]:
+    return message.at, message.seq
 
 
 def _opened(unit: Unit, scope: Scope, summary: SessionSummary, limit: int) -> list[Message]:

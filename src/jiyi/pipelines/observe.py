@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.segments import SEGMENT
 from jiyi.pipelines.summarise import queue_summaries
 from jiyi.pipelines.tombstones import Tombs, left_of
-from jiyi.ports import Store, Unit
+from jiyi.ports import Unit
 from jiyi.settings import Limits
 from jiyi.text.passages import Folding
 
@@ -50,7 +50,8 @@ class Observed:
 
 
 def observe(
-    store: Store,
+    write: Callable[[Callable[[Unit], Observed]], Observed],
+    secret: bytes,
     scope: Scope,
     messages: Sequence[IncomingMessage],
     now: datetime,
@@ -66,13 +67,14 @@ def observe(
     What was forgotten since it was said is not stored again: neither a message, nor a sentence, nor words (SPEC F6).
 
     Args:
+        write: the store's, whose `secret` it is.
         kinds: of the jobs to queue.
 
     Raises:
         ConflictingMessage: a known id with another text; nothing of the batch is stored.
     """
     # SPEC C11: before an id is made of the text, and before anything is stored or acknowledged.
-    redacted = [redaction.message(raw, store.secret) for raw in messages]
+    redacted = [redaction.message(raw, secret) for raw in messages]
 
     def add(unit: Unit) -> list[tuple[Message, bool]]:
         try:
@@ -100,7 +102,7 @@ def observe(
                 queue_summaries(unit, scope, fresh, now, summaries)
         return Observed(tuple(message for message, _ in stored), len(fresh))
 
-    return store.write(work)
+    return write(work)
 
 
 def add_unforgotten(

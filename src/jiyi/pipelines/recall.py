@@ -29,6 +29,7 @@ from jiyi.pipelines.passages import Passages
 from jiyi.pipelines.question import Question, QuestionReader
 from jiyi.pipelines.spelling import spelt
 from jiyi.pipelines.summaries import standing
+from jiyi.pipelines.timing import Stopwatch
 from jiyi.pipelines.vectors import Embedding, match_vectors, scores_of
 from jiyi.ports import Kind, Unit
 
@@ -158,6 +159,7 @@ class Recollection:
     `relaxed` says how matching was relaxed when nothing matched as asked, else it is empty.
     `nothing_because` names the cause of an empty answer. `dropped` lists what was found and left out, with the reason;
     `ranked` what was ranked, of which `items` are the first. `trace_id` is what `explain` takes, empty where none is kept.
+    `took`: the seconds of each channel.
     """
 
     query: str
@@ -168,6 +170,7 @@ class Recollection:
     dropped: tuple[tuple[str, str], ...] = ()
     ranked: tuple[Item, ...] = field(default=(), repr=False)
     trace_id: str = field(default="", compare=False)
+    took: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +206,20 @@ class Recall:
             raise InputError(f"limit = {limit}: ask for 1 item or more")
         question = spelt(unit, scope, self.read(query, now), self.read.policy)
         dropped: list[tuple[str, str]] = []
+        watch = Stopwatch()
         facts = self._facts(unit, scope, question, now, filters, dropped)
+        watch.lap("facts")
         near = self._near(unit, scope, question, filters)
+        watch.lap("meaning")
         found, relaxed = self._matches(unit, scope, question, near, now, limit, filters, dropped)
+        watch.lap("words")
         found += self._by_meaning(unit, scope, question, near, now, filters, dropped, {item.id for item in found})
+        watch.lap("meaning")
         items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
         ranked = tuple(self._fold_evidence(unit, scope, items, filters, dropped))
         return Recollection(
             query, ranked[:limit], question.words, relaxed if ranked else "",
-            "" if ranked else _cause(question, dropped), tuple(dropped), ranked,
+            "" if ranked else _cause(question, dropped), tuple(dropped), ranked, took=watch.laps,
         )  # fmt: skip
 
     # -------------------------------------------------------------- channels

@@ -31,6 +31,7 @@ from jiyi.stores.reference_forgotten import ReferenceForgotten
 from jiyi.stores.reference_ledger import ReferenceLedger, ReferenceStandings
 from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments
 from jiyi.stores.reference_schedule import ReferenceSchedule
+from jiyi.stores.reference_served import ReferenceOnce, ReferenceServiceKeys
 from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeState, State
 from jiyi.stores.reference_summaries import ReferenceSummaries
 from jiyi.stores.reference_traces import ReferenceTraces
@@ -60,6 +61,8 @@ class _Unit:
         self.segments = ReferenceSegments(access)
         self.model_calls = ReferenceModelCalls(access)
         self.traces = ReferenceTraces(access)
+        self.once = ReferenceOnce(access)
+        self.service_keys = ReferenceServiceKeys(access)
 
     def scopes(self) -> list[Scope]:
         return list(self._access.all().scopes)

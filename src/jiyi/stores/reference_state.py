@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Self
 
+from jiyi.domain.access import ServiceKey
 from jiyi.domain.asking import ModelCall
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Tombstone
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
+from jiyi.domain.once import DoneOnce
 from jiyi.domain.plans import LedgerEntry
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import UNDECIDED, Standing
@@ -56,6 +58,7 @@ class ScopeState:
     receipts: dict[int, ForgettingReceipt] = field(default_factory=dict)
     standing: Standing = UNDECIDED
     traces: dict[str, Trace] = field(default_factory=dict)
+    once: dict[bytes, DoneOnce] = field(default_factory=dict)
 
     def copy(self) -> Self:
         return replace(self, **_copied_dicts(self))
@@ -91,6 +94,7 @@ class State:
     last_job: int = 0
     last_turn: int = 0
     model_calls: dict[int, ModelCall] = field(default_factory=dict)
+    service_keys: dict[str, ServiceKey] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
     copies: dict[int, tuple[Scope | None, Copy]] = field(default_factory=dict)
     erased: bool = False

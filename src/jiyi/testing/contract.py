@@ -26,6 +26,7 @@ from jiyi.testing.contract_memories import MemoriesContract
 from jiyi.testing.contract_messages import MessagesContract
 from jiyi.testing.contract_model import ModelCallsContract, SegmentsContract
 from jiyi.testing.contract_schedule import ScheduleContract
+from jiyi.testing.contract_served import OnceContract, ServiceKeysContract
 from jiyi.testing.contract_standings import StandingsContract
 from jiyi.testing.contract_store import StoreContract
 from jiyi.testing.contract_summaries import SummariesContract
@@ -41,8 +42,10 @@ __all__ = [
     "MemoriesContract",
     "MessagesContract",
     "ModelCallsContract",
+    "OnceContract",
     "ScheduleContract",
     "SegmentsContract",
+    "ServiceKeysContract",
     "StandingsContract",
     "StoreContract",
     "SummariesContract",

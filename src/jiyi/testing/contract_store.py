@@ -35,6 +35,7 @@ from jiyi.testing.contract_base import (
     put_memories,
     put_messages,
 )
+from jiyi.testing.contract_served import done, service_key
 from jiyi.testing.contract_summaries import summary
 from jiyi.testing.contract_traces import trace
 
@@ -58,6 +59,11 @@ CHANGES: dict[str, Callable[[Unit], object]] = {
     "traces.add": lambda unit: unit.traces.add(ME, [trace(9)]),
     "traces.trim": lambda unit: unit.traces.trim(ME, 0, NOW),
     "traces.clear": lambda unit: unit.traces.clear(ME),
+    "once.add": lambda unit: unit.once.add(ME, done(9)),
+    "once.trim": lambda unit: unit.once.trim(ME, 0, NOW),
+    "once.blank": lambda unit: unit.once.blank(ME),
+    "service_keys.add": lambda unit: unit.service_keys.add(service_key(9)),
+    "service_keys.revoke": lambda unit: unit.service_keys.revoke("k1", NOW),
     "schedule.put": lambda unit: unit.schedule.put(ME, "upkeep", later(7)),
     "schedule.sooner": lambda unit: unit.schedule.sooner(ME, "upkeep", later(1)),
     "schedule.drop": lambda unit: unit.schedule.drop(ME, "upkeep"),
@@ -83,6 +89,8 @@ def fill(store: Store) -> None:
         unit.jobs.put(ME, "distil", {"upto": 1}, NOW)
         unit.schedule.put(ME, "upkeep", later(5))
         unit.traces.add(ME, [trace(1)])
+        unit.once.add(ME, done(1))
+        unit.service_keys.add(service_key(1))
 
     store.write(work)
 
@@ -105,6 +113,8 @@ def picture(store: Store) -> list[object]:
             unit.jobs.counts(None, NOW),
             unit.schedule.get(ME, "upkeep"),
             unit.traces.latest(ME, 99),
+            [unit.once.get(ME, done(n).key) for n in (1, 9)],
+            unit.service_keys.all(),
         ]
 
 

@@ -12,6 +12,7 @@ from jiyi.stores.sqlite.memories import SqliteMemories
 from jiyi.stores.sqlite.messages import SqliteMessages
 from jiyi.stores.sqlite.model import SqliteModelCalls, SqliteSegments
 from jiyi.stores.sqlite.schedule import SqliteSchedule
+from jiyi.stores.sqlite.served import SqliteOnce, SqliteServiceKeys
 from jiyi.stores.sqlite.standings import SqliteStandings
 from jiyi.stores.sqlite.summaries import SqliteSummaries
 from jiyi.stores.sqlite.text_index import TextRules, text_index
@@ -36,6 +37,8 @@ class SqliteUnit(Unit):
         self._model_calls = SqliteModelCalls(access)
         self._standings = SqliteStandings(access)
         self._traces = SqliteTraces(access)
+        self._once = SqliteOnce(access)
+        self._service_keys = SqliteServiceKeys(access)
 
     @property
     def forgotten(self) -> SqliteForgotten:
@@ -88,6 +91,14 @@ class SqliteUnit(Unit):
     @property
     def traces(self) -> SqliteTraces:
         return self._traces
+
+    @property
+    def once(self) -> SqliteOnce:
+        return self._once
+
+    @property
+    def service_keys(self) -> SqliteServiceKeys:
+        return self._service_keys
 
     @property
     def access(self) -> Access:

@@ -1,0 +1,133 @@
+"""Doing what is asked under a key once, however often it is asked (SPEC S5).
+
+That it is done is written in the same transaction as what it does, so that no crash can part the two. Only numbers are
+kept; the answer to a request that comes again is read from the ledger and the messages as they are then, and so tells
+nothing that was forgotten since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar, cast
+
+from jiyi.domain.encoding import instant, micros
+from jiyi.domain.forgetting import Erased
+from jiyi.domain.memory import parse_id
+from jiyi.domain.once import DoneOnce, OncePolicy
+from jiyi.domain.plans import Actor, GatewayPolicy, Plan, Verb, impact
+from jiyi.domain.scope import Scope, check_name
+from jiyi.errors import ConflictingRequest, NotFound
+from jiyi.pipelines.gateway import ForgetReceipt, Receipt
+from jiyi.pipelines.observe import Observed
+from jiyi.ports import Store, Unit
+from jiyi.views import View
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request and the key that stands for it, hashed with a secret of the database: neither can be read from there."""
+
+    name: str
+    key: bytes
+    request: bytes
+
+    @classmethod
+    def of(cls, key: str, request: bytes, secret: bytes) -> Asked:
+        """Raises: InputError: a key that cannot be one."""
+        name = check_name("the key of a request", key)
+        hashed = hmac.digest(secret, b"once\0" + name.encode(), hashlib.sha256)
+        return cls(name, hashed, hmac.digest(secret, b"asked\0" + request, hashlib.sha256) if request else b"")
+
+
+def write_once(
+    store: Store,
+    scope: Scope,
+    asked: Asked,
+    work: Callable[[Unit], T],
+    now: datetime,
+    policy: OncePolicy,
+    gateway: GatewayPolicy,
+) -> T:
+    """`store.write(work)`, or what it came to when it was done before.
+
+    Raises:
+        ConflictingRequest: the key stands for another request.
+    """
+
+    def once(unit: Unit) -> T:
+        before = unit.once.get(scope, asked.key)
+        if before is not None:
+            if before.request and asked.request and before.request != asked.request:
+                raise ConflictingRequest(asked.name)
+            return cast(T, _told_again(unit, scope, before, gateway))
+        result = work(unit)
+        outcome = _outcome(result)
+        if not outcome["paused"]:  # SPEC C5: nothing was done, so that it can be asked again when the memory is resumed
+            unit.once.add(scope, DoneOnce(asked.key, asked.request, outcome, now))
+            unit.once.trim(scope, policy.keep, now - timedelta(days=policy.days))
+        return result
+
+    return store.write(once)
+
+
+def _outcome(result: object) -> dict[str, Any]:
+    """What came of it, in numbers."""
+    if isinstance(result, Observed):
+        return {"messages": [m.seq for m in result.messages], "new": result.new, "paused": result.paused}
+    if not isinstance(result, Receipt):
+        raise TypeError(f"a {type(result).__name__} cannot be told again")
+    plan = result.plan
+    return {
+        "plan": None if result.plan_id is None else parse_id(result.plan_id, "p"),
+        "verb": plan.verb.value,
+        "who": plan.actor.who,
+        "surface": plan.actor.surface,
+        "at": micros(plan.at),
+        "paused": result.paused,
+    }
+
+
+def _told_again(unit: Unit, scope: Scope, done: DoneOnce, policy: GatewayPolicy) -> Observed | Receipt:
+    outcome = done.outcome
+    if "messages" in outcome:
+        return Observed(tuple(unit.messages.get(scope, outcome["messages"])), int(outcome["new"]))
+    plan_number = outcome["plan"]
+    if plan_number is None:
+        return _unchanged(outcome, policy)
+    entry = unit.ledger.get(scope, int(plan_number))
+    if entry is None:
+        raise NotFound(f"what this request did is not in the ledger any more: p{plan_number}")
+    name, plan = f"p{entry.seq}", entry.plan
+    proof = next((r for r in unit.forgotten.receipts(scope) if r.plan == entry.seq), None)
+    if proof is None:
+        return Receipt(plan.verb, name, plan, impact(plan, policy))
+    return ForgetReceipt(plan.verb, name, plan, impact(plan, policy), proof=proof)
+
+
+def _unchanged(outcome: Mapping[str, Any], policy: GatewayPolicy) -> Receipt:
+    """What was answered when nothing had to change."""
+    actor = Actor(outcome["who"], outcome["surface"])
+    plan = Plan(Verb(outcome["verb"]), actor, instant(outcome["at"]), "", ())
+    return Receipt(plan.verb, None, plan, impact(plan, policy))
+
+
+class OnceView(View):
+    """The hash of a request might be guessed from what it said: a forgetting drops them all. That the request was carried
+    out stays known, so that sending it again brings nothing back (SPEC F6)."""
+
+    @property
+    def name(self) -> str:
+        return "requests"
+
+    def erase(self, unit: Unit, scope: Scope, erased: Erased) -> int:
+        return unit.once.blank(scope)
+
+    def rebuild(self, unit: Unit, scope: Scope) -> int:
+        """A log of what was: it is not made again."""
+        return 0
