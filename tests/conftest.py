@@ -64,8 +64,10 @@ def postgres(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def _emptied(postgres: Server) -> Emptied:
-    return postgres.emptied()
+def _emptied(postgres: Server) -> Iterator[Emptied]:
+    database = postgres.emptied()
+    yield database
+    database.close()
 
 
 @pytest.fixture

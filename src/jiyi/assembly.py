@@ -7,13 +7,13 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jiyi.backends import beside, open_store
 from jiyi.domain.memory import Language
 from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
@@ -24,7 +24,7 @@ from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
 from jiyi.jobs import Clock
-from jiyi.memory_layer import DICTIONARY, SEGMENTER, UNFINISHED, MemoryLayer
+from jiyi.memory_layer import DICTIONARY, SEGMENTER, MemoryLayer
 from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
@@ -57,9 +57,8 @@ from jiyi.pipelines.user_file import ReadingBack
 from jiyi.pipelines.vectors import Embedding, VectorView
 from jiyi.ports import ChatModel, Keys, Store
 from jiyi.settings import EmbedderName, GuardPolicy, Settings, read_settings, zone
-from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
-from jiyi.stores.keys import MemoryKeys, copy_keys, open_keys
-from jiyi.stores.sqlite.vectors import VectorRules
+from jiyi.stores.carried import NothingCarried
+from jiyi.stores.keys import MemoryKeys
 from jiyi.text.cleaning import Cleaner, CleaningRules, parse_cleaning
 from jiyi.text.poisoning import PoisoningRules, Screen, parse_poisoning
 from jiyi.text.query_reading import Announcements
@@ -74,9 +73,6 @@ if TYPE_CHECKING:
     from jiyi.aio import AsyncMemoryLayer
 
 SETTINGS_FILE = "jiyi.toml"
-REFERENCE = "reference"
-"""In place of a path: an in-memory store of plain dicts, gone when closed. For tests and experiments."""
-
 
 DISTILLER_VERSION = 2
 """Raise it with any change of the code that makes the distiller read otherwise: `doctor` then advises to redistil."""
@@ -99,7 +95,7 @@ def open_memory(
     """Open a memory, creating or migrating its database.
 
     Args:
-        path: a file (made if missing), or "reference" for an in-memory store; `~/.jiyi/memory.db` by default.
+        path: a file (made if missing), `postgresql://…`, or "reference" for an in-memory store; `~/.jiyi/memory.db` by default.
         settings: a whole tree; otherwise `jiyi.toml` in the working directory, `JIYI_*` variables and keywords.
         clock: what time it is, as an aware datetime.
         reindexing: open although the text index was built with another segmenter, in order to rebuild it.
@@ -111,7 +107,7 @@ def open_memory(
         SettingsError: a setting that cannot be used.
         SegmenterMismatch: the index was built with another segmenter or dictionary; names `jiyi reindex`.
         MissingExtra: a model is configured, and the extra that it needs is not installed.
-        StoreError: the file is no jiyi database, is damaged, or comes from a newer jiyi.
+        StoreError: the file is no jiyi database, is damaged, or comes from a newer jiyi; the server cannot be reached or used.
     """
     if isinstance(embedder, str):
         overrides["embedder"] = embedder
@@ -120,14 +116,13 @@ def open_memory(
     elif overrides or path is not None:
         raise SettingsError("give either settings= or a path and keywords, not both")
     own = None if isinstance(embedder, str) else embedder
-    store = _open_store(settings, reindexing=reindexing, vectors=vector_rules(settings, own))
+    store = open_store(settings, reindexing=reindexing, vectors=vector_rules(settings, own))
     try:
-        file = None if settings.path == REFERENCE else database_file(settings)
         words = _dictionary(store, settings.dictionary, reindexing=reindexing)
-        carried = NothingCarried() if file is None else FileCarried(file, store.secret)
+        keys, carried = beside(settings, store)
         chat = chat or open_model(settings, os.environ)
         embedding = open_embedding(settings, store, clock, os.environ, own)
-        parts = assemble(settings, words, open_keys(store, file), chat, carried, embedding)
+        parts = assemble(settings, words, keys, chat, carried, embedding)
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
         follow_embedder(store, parts)
     except BaseException:
@@ -183,18 +178,6 @@ def load_settings(path: str | None = None, **overrides: Any) -> Settings:
         overrides["path"] = path
     given = _read_toml(_own_file(SETTINGS_FILE, "settings"), SETTINGS_FILE) if file.is_file() else None
     return read_settings(os.environ, given, **overrides)
-
-
-def database_file(settings: Settings) -> Path:
-    """The path of the database, `~` expanded.
-
-    Raises:
-        SettingsError: there is no such home.
-    """
-    try:
-        return Path(settings.path).expanduser()
-    except RuntimeError as error:
-        raise SettingsError(f"path = {settings.path!r}: {error}") from error
 
 
 def assemble(
@@ -306,67 +289,6 @@ def _model_distiller(
         policy=settings.model,
         memory_chars=settings.limits.memory_chars,
     )
-
-
-def _open_store(settings: Settings, *, reindexing: bool, vectors: VectorRules) -> Store:
-    if settings.path == REFERENCE:
-        from jiyi.stores.reference import open_reference
-
-        return open_reference()
-    from jiyi.stores.sqlite.store import open_sqlite
-
-    path = database_file(settings)
-    if not reindexing:
-        return open_sqlite(
-            path,
-            text_index=settings.memory_index,
-            message_index=settings.message_index,
-            synchronous=settings.synchronous,
-            vectors=vectors,
-        )
-    store = open_sqlite(path, synchronous=settings.synchronous, vectors=vectors)
-    if store.meta(SEGMENTER) is not None:
-        # Until the rebuild is done the file says so: whoever opens it after a crash is told to reindex (SPEC O1).
-        store.set_meta(SEGMENTER, UNFINISHED)
-    store.rebuild_text_index(memory=settings.memory_index, message=settings.message_index)
-    return store
-
-
-def repair_database(settings: Settings) -> list[str]:
-    """Make the indexes and counters of a database right again; returns what was done, one line each.
-
-    Raises:
-        StoreError: it cannot be opened.
-    """
-    if settings.path == REFERENCE:
-        return []
-    from jiyi.stores.sqlite.store import open_sqlite
-
-    with closing(open_sqlite(database_file(settings), synchronous=settings.synchronous)) as store:
-        done = store.repair()
-        # A forgetting that was killed before its end, or that a long reader held up, may have left bytes behind.
-        store.purge()
-        lost = open_keys(store, database_file(settings)).accept_loss()
-        accepted = [f"accepted that {', '.join(lost)} of the redaction keys is lost"] if lost else []
-        return [*done, "wrote the file anew, without what was erased", *accepted]
-
-
-def restore_database(source: Path, target: Path, *, replace: bool = False) -> Path | None:
-    """Put a backup in the place of a database; returns where the old one is kept, None if there was none.
-
-    Raises:
-        StoreError: the source is no healthy database of jiyi, or the target exists and `replace` is false.
-        StoreBusy: the target is in use.
-    """
-    from jiyi.stores.sqlite.backup import restore, secret_of
-
-    kept = restore(source, target, replace=replace)
-    if kept is not None:
-        copy_keys(target, kept)
-    # A backup that came without its keys is left with those of the database it replaces: it may be of the same one.
-    copy_keys(source, target)
-    carry_beside(source, target, kept, secret_of(target))
-    return kept
 
 
 def _dictionary(store: Store, file: str | None, *, reindexing: bool) -> tuple[str, ...]:

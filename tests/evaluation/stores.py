@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jiyi.assembly import REFERENCE, open_memory
+from jiyi.assembly import open_memory
+from jiyi.backends import REFERENCE
 from jiyi.evaluation.harness import TIMEZONE, OpenLayer
 from jiyi.jobs import Clock
 from jiyi.memory_layer import MemoryLayer

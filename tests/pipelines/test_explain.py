@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 
-from jiyi.assembly import REFERENCE, open_memory
+from jiyi.assembly import open_memory
+from jiyi.backends import REFERENCE
 from jiyi.domain.ranking import score_of
 from jiyi.domain.traces import TracePolicy
 from jiyi.errors import NotFound

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jiyi.assembly import open_memory, restore_database
+from jiyi.assembly import open_memory
+from jiyi.backends import restore_database
 from jiyi.domain.forgetting import Reach
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotFound, PlanRefused

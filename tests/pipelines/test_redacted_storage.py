@@ -12,7 +12,8 @@ from random import Random
 
 import pytest
 
-from jiyi.assembly import REFERENCE, open_memory, restore_database
+from jiyi.assembly import open_memory
+from jiyi.backends import REFERENCE, restore_database
 from jiyi.errors import ConflictingMessage, InputError, StoreError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from jiyi.assembly import open_memory, restore_database
+from jiyi.assembly import open_memory
+from jiyi.backends import restore_database
 from jiyi.errors import PlanRefused
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jiyi.assembly import open_memory, restore_database
+from jiyi.assembly import open_memory
+from jiyi.backends import restore_database
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import quantise
 from jiyi.errors import SettingsError

@@ -158,8 +158,8 @@ def _said(error: psycopg.Error) -> str:
 _SHAPE = """
     WITH here AS (SELECT oid, relname, relkind FROM pg_class WHERE relnamespace = %(schema)s::regnamespace)
     SELECT 'column', relname || '.' || attname,
-           format_type(atttypid, atttypmod) || ' ' || attnotnull || ' ' || attidentity || ' '
-           || (SELECT collname FROM pg_collation WHERE oid = attcollation) IS DISTINCT FROM 'C'
+           concat_ws(' ', format_type(atttypid, atttypmod), attnotnull, attidentity,
+                     (SELECT collname FROM pg_collation WHERE oid = attcollation))
     FROM here JOIN pg_attribute ON attrelid = here.oid AND attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'p')
     UNION ALL
     SELECT 'index', here.relname, replace(pg_get_indexdef(here.oid), %(schema)s || '.', '')

@@ -12,8 +12,8 @@ from jiyi.domain.once import DoneOnce
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
 from jiyi.served import Once, ServiceKeys
-from jiyi.stores.access import at_most
 from jiyi.stores.encoding import damage
+from jiyi.stores.numbering import at_most
 from jiyi.stores.sqlite.access import Access, note_erasure
 
 

@@ -14,7 +14,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from jiyi.assembly import REFERENCE, database_file, load_settings, open_memory, wall_clock
+from jiyi.assembly import load_settings, open_memory, wall_clock
+from jiyi.backends import REFERENCE, database_file, is_server
 from jiyi.domain.memory import Category
 from jiyi.errors import InputError
 from jiyi.memory_layer import MemoryLayer
@@ -49,7 +50,10 @@ _PANEL = "Common options"
 Db: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--db", metavar="PATH", rich_help_panel=_PANEL, help="The database file. (JIYI_PATH, else ~/.jiyi/memory.db)"
+        "--db",
+        metavar="PATH",
+        rich_help_panel=_PANEL,
+        help="The database: a file, or postgresql://… (JIYI_PATH, else ~/.jiyi/memory.db)",
     ),
 ]
 User: TypeAlias = Annotated[
@@ -104,8 +108,13 @@ class Call:
 
     @property
     def database(self) -> Path | None:
-        """The file, or None for an in-memory store."""
-        return None if self.settings.path == REFERENCE else database_file(self.settings)
+        """The file, or None for an in-memory store and for a server."""
+        return None if self.settings.path == REFERENCE or self.server else database_file(self.settings)
+
+    @property
+    def server(self) -> bool:
+        """Whether the database is a server's."""
+        return is_server(self.settings.path)
 
     @contextmanager
     def layer(self) -> Iterator[MemoryLayer]:

@@ -15,7 +15,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from jiyi.assembly import REFERENCE, load_segmenter, open_memory, repair_database
+from jiyi.assembly import load_segmenter, open_memory
+from jiyi.backends import REFERENCE, repair_database
 from jiyi.errors import JiyiError, MissingExtra, SegmenterMismatch, SettingsError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Check
@@ -85,7 +86,9 @@ def _examine(call: Call) -> Iterator[Check]:
     yield _time_zone(settings, call)
     yield _segmenter(settings)
     path = call.database
-    if path is None:
+    if call.server:
+        yield from _database(call)
+    elif path is None:
         yield Check("database", True, "in memory, gone when closed")
         yield from _model(settings)
     elif not path.exists():
@@ -212,9 +215,9 @@ def _jobs(layer: MemoryLayer) -> Check:
 def _repairs(call: Call) -> Iterator[str]:
     """Nothing here can lose a memory that was not to be forgotten: rights of files, indexes, counters, what came back."""
     path = call.database
-    if path is None or not path.exists():
+    if not call.server and (path is None or not path.exists()):
         return
-    if os.name == "posix":
+    if path is not None and os.name == "posix":
         for file in _files(path):
             if _mode(file) & 0o077:
                 file.chmod(PRIVATE)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jiyi.assembly import SETTINGS_FILE
+from jiyi.backends import without_password
 from jiyi.settings import Settings
 from jiyi.surfaces.cli.calls import Common
 
@@ -45,7 +46,9 @@ def effective(settings: Settings, environment: Mapping[str, str], common: Common
         return SETTINGS_FILE if name in in_file else "default"
 
     # Commands run due jobs themselves, so the switch of the background thread says nothing here.
-    return [Effective(name, plain(value), origin(name)) for name, value in flat(settings) if name != "worker"]
+    values = {name: plain(value) for name, value in flat(settings) if name != "worker"}
+    values["path"] = without_password(settings.path)
+    return [Effective(name, value, origin(name)) for name, value in values.items()]
 
 
 def variable(name: str) -> str:

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from jiyi.assembly import open_memory, restore_database
+from jiyi.assembly import open_memory
+from jiyi.backends import restore_database, restore_server
 from jiyi.domain.asking import Spent
 from jiyi.domain.plans import ADMIN
 from jiyi.errors import InputError, NotFound, StoreError
@@ -172,22 +173,27 @@ def restore(
 ) -> None:
     """Bring a backup back as the database. Close other programs that use the database first."""
     target = call.database
-    if target is None:
+    if target is None and not call.server:
         raise StoreError("an in-memory store cannot be restored into: name a file with --db")
     if not source.is_file():
         raise NotFound(f"there is no file {source}: name a backup that `jiyi backup` made")
-    kept = restore_database(source, target, replace=replace)
+    kept = None
+    if target is not None:
+        kept = restore_database(source, target, replace=replace)
+    else:
+        restore_server(source, call.settings)
     if kept is not None:
         call.out.note(f"what was there before is kept in {kept}: delete it when you no longer need it")
     with call.layer() as layer:  # brings an older schema up to date, and sees that the index fits the segmenter
         scopes = len(layer.scopes())
+        place = layer.info().place if target is None else str(target)
     document = {
-        "database": str(target),
+        "database": place,
         "source": str(source),
         "kept": None if kept is None else str(kept),
         "scopes": scopes,
     }
-    call.out.show(document, [f"restored {source} to {target}: {counted(scopes, 'user')}"])
+    call.out.show(document, [f"restored {source} to {place}: {counted(scopes, 'user')}"])
 
 
 def config(call: Call) -> None:

@@ -1,0 +1,182 @@
+"""The part of assembly that knows concrete stores: which one the settings name, and what lies beside it. One branch each."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jiyi.errors import SettingsError
+from jiyi.memory_layer import SEGMENTER, UNFINISHED
+from jiyi.ports import Keys, Store
+from jiyi.settings import Settings
+from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
+from jiyi.stores.keys import copy_keys, open_keys
+from jiyi.stores.sqlite.vectors import VectorRules
+from jiyi.views import Carried
+
+if TYPE_CHECKING:
+    from jiyi.stores.postgres.store import PostgresStore
+    from jiyi.stores.sqlite.store import SqliteStore
+
+REFERENCE = "reference"
+"""In place of a path: an in-memory store of plain dicts, gone when closed. For tests and experiments."""
+SERVERS = ("postgresql://", "postgres://")
+"""How the address of a PostgreSQL server begins, in place of a path."""
+
+
+def is_server(path: str) -> bool:
+    return path.startswith(SERVERS)
+
+
+def without_password(path: str) -> str:
+    """An address as it may be shown. Rather too much goes than too little, also where it is written wrongly."""
+    if not is_server(path):
+        return path
+    return _PASSWORD.sub(r"\1***", _SECRET.sub(r"\1:***@", path))
+
+
+_SECRET = re.compile(r"^(\w+://[^:@/?]*):.*@", re.DOTALL)
+_PASSWORD = re.compile(r"([?&]\w*password=)[^&]*")
+
+
+def database_file(settings: Settings) -> Path:
+    """The path of a database that is a file, `~` expanded.
+
+    Raises:
+        SettingsError: there is no such home.
+    """
+    try:
+        return Path(settings.path).expanduser()
+    except RuntimeError as error:
+        raise SettingsError(f"path = {settings.path!r}: {error}") from error
+
+
+def open_store(settings: Settings, *, reindexing: bool, vectors: VectorRules) -> Store:
+    """The store that the settings name. With `reindexing` its text index is emptied, to be made again.
+
+    Raises:
+        SettingsError: a setting that this kind of store has no use for. StoreError: it cannot be opened.
+    """
+    if settings.path == REFERENCE:
+        from jiyi.stores.reference import open_reference
+
+        return open_reference()
+    if is_server(settings.path):
+        return _open_postgres(settings, reindexing=reindexing, vectors=vectors)
+    from jiyi.stores.sqlite.store import open_sqlite
+
+    path = database_file(settings)
+    if not reindexing:
+        return open_sqlite(
+            path,
+            text_index=settings.memory_index,
+            message_index=settings.message_index,
+            synchronous=settings.synchronous,
+            vectors=vectors,
+        )
+    store = open_sqlite(path, synchronous=settings.synchronous, vectors=vectors)
+    _mark_unfinished(store)
+    store.rebuild_text_index(memory=settings.memory_index, message=settings.message_index)
+    return store
+
+
+def _open_postgres(settings: Settings, *, reindexing: bool, vectors: VectorRules) -> Store:
+    from jiyi.stores.postgres.store import open_postgres
+
+    if "native" in (settings.memory_index, settings.message_index):
+        raise SettingsError("PostgreSQL has the text index postings alone: leave memory_index and message_index out")
+    if vectors.engine is not None:
+        raise SettingsError("PostgreSQL looks through its vectors itself: leave vector_engine out")
+    store = open_postgres(settings.path, settings.postgres, durable=settings.synchronous == "FULL", scan=vectors.scan)
+    if reindexing:
+        _mark_unfinished(store)
+        store.rebuild_text_index()
+    return store
+
+
+def _mark_unfinished(store: Store) -> None:
+    """Until the rebuild is done the database says so: whoever opens it after a crash is told to reindex (SPEC O1)."""
+    if store.meta(SEGMENTER) is not None:
+        store.set_meta(SEGMENTER, UNFINISHED)
+
+
+def beside(settings: Settings, store: Store) -> tuple[Keys, Carried]:
+    """What is kept apart from the database: the keys of redacted values, and what was forgotten."""
+    place = _place(settings, store)
+    return open_keys(store, place), NothingCarried() if place is None else FileCarried(place, store.secret)
+
+
+def _place(settings: Settings, store: Store) -> Path | None:
+    """What the files beside a database are named after; for a server, by what tells its database from others."""
+    if settings.path == REFERENCE:
+        return None
+    if is_server(settings.path):
+        name = f"postgresql-{sha256(b'beside' + store.secret).hexdigest()[:12]}"
+        return Path(settings.postgres.folder).expanduser() / name
+    return database_file(settings)
+
+
+def repair_database(settings: Settings) -> list[str]:
+    """Make the indexes and counters of a database right again; returns what was done, one line each.
+
+    Raises:
+        StoreError: it cannot be opened.
+    """
+    if settings.path == REFERENCE:
+        return []
+    with closing(_repairable(settings)) as store:
+        done = store.repair()
+        # A forgetting that was killed before its end, or that a long reader held up, may have left bytes behind.
+        store.purge()
+        keys, _ = beside(settings, store)
+        lost = keys.accept_loss()
+        accepted = [f"accepted that {', '.join(lost)} of the redaction keys is lost"] if lost else []
+        what = "the tables" if is_server(settings.path) else "the file"
+        return [*done, f"wrote {what} anew, without what was erased", *accepted]
+
+
+def _repairable(settings: Settings) -> SqliteStore | PostgresStore:
+    if is_server(settings.path):
+        from jiyi.stores.postgres.store import open_postgres
+
+        return open_postgres(settings.path, settings.postgres)
+    from jiyi.stores.sqlite.store import open_sqlite
+
+    return open_sqlite(database_file(settings), synchronous=settings.synchronous)
+
+
+def restore_server(source: Path, settings: Settings) -> None:
+    """Put a backup into a database of a server that holds no memory yet.
+
+    Raises:
+        StoreError: the source is no backup of such a database, or there is a memory already.
+    """
+    from jiyi.stores.postgres.backup import restore
+
+    restore(source, settings.path, settings.postgres)
+    with closing(open_store(settings, reindexing=False, vectors=VectorRules())) as store:
+        target = _place(settings, store)
+        assert target is not None
+        copy_keys(source, target)
+        carry_beside(source, target, None, store.secret)
+
+
+def restore_database(source: Path, target: Path, *, replace: bool = False) -> Path | None:
+    """Put a backup in the place of a database; returns where the old one is kept, None if there was none.
+
+    Raises:
+        StoreError: the source is no healthy database of jiyi, or the target exists and `replace` is false.
+        StoreBusy: the target is in use.
+    """
+    from jiyi.stores.sqlite.backup import restore, secret_of
+
+    kept = restore(source, target, replace=replace)
+    if kept is not None:
+        copy_keys(target, kept)
+    # A backup that came without its keys is left with those of the database it replaces: it may be of the same one.
+    copy_keys(source, target)
+    carry_beside(source, target, kept, secret_of(target))
+    return kept
