@@ -27,6 +27,7 @@
     │   └── SpendingLimitReached       the day's limit of tokens or money
     ├── NotIdentified                  a service was called without a token, or with one that proves nothing
     ├── NotAllowed                     whoever calls is known, and may not do this
+    ├── TooManyRequests                more calls in a minute than the settings allow; says how long to wait
     ├── IssuerUnreachable              the keys of the issuer of a token cannot be had now
     ├── SettingsError (also ValueError)    a setting that cannot be used
     └── MissingExtra (also ImportError)    an optional dependency is not installed; names the extra
@@ -214,6 +215,14 @@ class NotIdentified(JiyiError):
 
 class NotAllowed(JiyiError):
     """Whoever calls is known, and may not do this (SPEC S2)."""
+
+
+class TooManyRequests(JiyiError):
+    """More calls in a minute than the settings allow (SPEC S5). `seconds` is how long to wait."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"too many requests: wait {seconds:.1f} seconds, or let the operator raise the limit")
+        self.seconds = seconds
 
 
 class IssuerUnreachable(JiyiError):

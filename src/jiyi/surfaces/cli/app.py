@@ -24,6 +24,7 @@ from jiyi.surfaces.cli import (
     measuring,
     reading,
     retaining,
+    serving,
     upkeep,
     writing,
 )
@@ -179,6 +180,7 @@ GROUPS: dict[str, dict[str, Action]] = {
         "resume": retaining.resume,
         "consent": retaining.consent,
     },
+    "Serve": {"serve": serving.serve, "token": serving.token},
     "Operate": {
         "work": upkeep.work,
         "usage": upkeep.usage,
@@ -209,3 +211,9 @@ evaluation.command("sweep")(with_common(comparing.sweep))
 evaluation.command("regress")(with_common(comparing.regress))
 evaluation.command("silence")(with_common(measuring.silence))
 app.add_typer(evaluation, name="eval", rich_help_panel="Operate")
+
+keys = typer.Typer(help="The keys with which services act for the users of a tenant.", no_args_is_help=True)
+keys.command("add")(with_common(serving.add_key))
+keys.command("list")(with_common(serving.list_keys))
+keys.command("revoke")(with_common(serving.revoke_key))
+app.add_typer(keys, name="key", rich_help_panel="Serve")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -32,8 +34,13 @@ def work(
         list[int] | None,
         typer.Option(metavar="ID", help="The same, and as an administrator let it pass the limit of the gateway."),
     ] = None,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Go on until stopped, as a worker beside `jiyi serve --no-worker`.")
+    ] = False,
 ) -> None:
     """Run background jobs that are due, and list those that were given up."""
+    if stay:
+        _stay(call)
     with call.layer() as layer:
         for job in retry_dead or ():
             layer.retry_job(job)
@@ -66,6 +73,16 @@ def work(
             yield f"  {d.id}  {d.kind} of {d.scope}, {d.attempts} attempts: {d.error}  (--retry-dead {d.id})"
 
     call.out.show(document, lines())
+
+
+def _stay(call: Call) -> None:
+    """Run jobs as they become due, until SIGTERM or Ctrl-C; the job at hand is finished."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with open_memory(settings=call.settings_for_service(worker=True)) as layer:
+        call.out.note(f"working on {layer.info().place}")
+        stopped.wait()
 
 
 def usage(

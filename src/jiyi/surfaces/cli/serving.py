@@ -1,0 +1,123 @@
+"""Commands of the service: serve, token, key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jiyi.assembly import open_memory
+from jiyi.domain.access import Role
+from jiyi.errors import MissingExtra
+from jiyi.surfaces.cli.calls import Call
+from jiyi.surfaces.cli.output import Line
+from jiyi.surfaces.cli.wording import moment
+
+http: Any
+testing: Any
+try:
+    from jiyi.surfaces.auth import testing
+    from jiyi.surfaces.http import server as http
+except ModuleNotFoundError as error:
+    if error.name not in {"fastapi", "uvicorn", "joserfc", "prometheus_client", "starlette", "pydantic"}:
+        raise
+    http = testing = None
+
+EXTRA = "the service (fastapi, uvicorn, joserfc and prometheus-client)"
+
+
+def serve(
+    call: Call,
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Listen here. (service.host)")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, metavar="N", help="On this port. (service.port)")
+    ] = None,
+    worker: Annotated[
+        bool,
+        typer.Option("--worker/--no-worker", help="Run background jobs here, or leave them to `jiyi work --stay`."),
+    ] = True,
+) -> None:
+    """Serve memory over HTTP, under /v1, until it is stopped.
+
+    Without identity settings it serves the one user of this machine, and nobody else can reach it. With
+    identity.mode = jwt it takes tokens of your issuer: docs/service.md.
+    """
+    if http is None:
+        raise MissingExtra(EXTRA, "server")
+    settings = call.settings_with()
+    where, number = host or settings.service.host, settings.service.port if port is None else port
+    http.check_binding(settings.identity, where)
+    with open_memory(settings=call.settings_for_service(worker=worker)) as memory:
+        call.out.note(f"serving {memory.info().place} on http://{where}:{number}/v1 ({settings.identity.mode} mode)")
+        http.serve(memory, where, number)
+
+
+def token(
+    call: Call,
+    key: Annotated[
+        Path, typer.Option(metavar="FILE", help="The private key; made, with FILE.pub beside it, if missing.")
+    ],
+    role: Annotated[list[Role] | None, typer.Option(metavar="ROLE", help="user by default; may be repeated.")] = None,
+    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long it is good.")] = 60,
+) -> None:
+    """Issue a token of --user and --tenant for trying things out: you are the issuer, with a key of your own.
+
+    Point identity.key_file at FILE.pub. In production your login service issues tokens, and its key never comes here.
+    """
+    if testing is None:
+        raise MissingExtra(EXTRA, "server")
+    made = testing.make_key_pair(key)
+    if made:
+        call.out.note(f"made a new key in {key}, and its public half in {key}.pub")
+    text = testing.issue(
+        key, call.settings.identity, call.user, call.tenant, role or [Role.USER], call.now, minutes * 60
+    )  # fmt: skip
+    document = {"token": text, "user": call.user, "tenant": call.tenant, "public_key": f"{key}.pub"}
+    call.out.verbatim(document, text)
+
+
+def add_key(
+    call: Call,
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    role: Annotated[
+        list[Role] | None, typer.Option(metavar="ROLE", help="agent by default; user, auditor, admin; may be repeated.")
+    ] = None,
+) -> None:
+    """Make a key with which a service acts for the users of --tenant. It is shown once, and kept only as a hash."""
+    with call.layer() as layer:
+        key, text = layer.make_service_key(name, tenant=call.tenant, roles=role or [Role.AGENT])
+    call.out.note(f"key {key.id} of tenant {key.tenant}: keep it, it is not shown again")
+    call.out.verbatim({"key": text, **_document(key, call)}, text)
+
+
+def list_keys(call: Call) -> None:
+    """List the keys of services."""
+    with call.layer() as layer:
+        keys = layer.service_keys()
+
+    def line(key: Any) -> Line:
+        gone = "" if key.revoked_at is None else f"  revoked {moment(key.revoked_at, call.zone)}"
+        return f"{key.id}  {key.tenant}  {', '.join(sorted(key.roles))}  {key.name}{gone}"
+
+    call.out.show({"keys": [_document(key, call) for key in keys]}, [line(key) for key in keys] or ["no keys"])
+
+
+def revoke_key(
+    call: Call, key: Annotated[str, typer.Argument(metavar="ID", help="Its id, as `jiyi key list` shows it.")]
+) -> None:
+    """Revoke a key: from now on it opens nothing."""
+    with call.layer() as layer:
+        layer.revoke_service_key(key)
+    call.out.show({"revoked": key}, [f"revoked {key}"])
+
+
+def _document(key: Any, call: Call) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "tenant": key.tenant,
+        "roles": sorted(key.roles),
+        "made_at": moment(key.made_at, call.zone),
+        "revoked_at": moment(key.revoked_at, call.zone),
+    }

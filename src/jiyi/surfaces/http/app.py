@@ -1,0 +1,74 @@
+"""The ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import Depends, FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.security import HTTPBearer
+
+import jiyi
+from jiyi.assembly import wall_clock
+from jiyi.jobs import Clock
+from jiyi.memory_layer import MemoryLayer
+from jiyi.surfaces.http import operating, problems, reading, writing
+from jiyi.surfaces.http.edge import Edge
+from jiyi.surfaces.http.problems import RESPONSES, Problem
+from jiyi.surfaces.http.service import Service
+
+PREFIX = "/v1"
+ABOUT = """Long-term memory for AI agents, in Chinese and English. 给 AI 智能体的长期记忆，中文英文都行。
+
+Whose memory a call is about follows from its token (`Authorization: Bearer …`), never from a name in it. Errors are RFC
+9457 problem details. Writes take an `Idempotency-Key`; listings give a `cursor` for their next page."""
+
+# Only says in the OpenAPI document that there is a token: the edge has verified it by then.
+_token = HTTPBearer(auto_error=False, description="A token of the issuer, or a service key.")
+
+
+def create_app(memory: MemoryLayer, clock: Clock = wall_clock) -> FastAPI:
+    """The application over an open memory. Who runs it closes the memory, after it has stopped.
+
+    Raises:
+        SettingsError: identity is not set up so that it could work.
+    """
+    service = Service(memory, clock)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await service.close()
+
+    app = FastAPI(
+        title="jiyi", version=jiyi.__version__, description=ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None,
+        openapi_url=f"{PREFIX}/openapi.json", responses=RESPONSES, redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+    )  # fmt: skip
+    app.state.service = service
+    app.include_router(operating.public)
+    for router in (reading.router, writing.router, operating.router):
+        app.include_router(router, prefix=PREFIX, dependencies=[Depends(_token)])
+    problems.register(app)
+    app.add_middleware(Edge, service=service)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )  # fmt: skip
+        document["components"]["schemas"]["Problem"] = _problem_schema()
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _problem_schema() -> dict[str, Any]:
+    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    flaw = schema.pop("$defs")["Flaw"]
+    schema["properties"]["errors"]["anyOf"][0]["items"] = flaw
+    return schema

@@ -1,0 +1,188 @@
+"""What callers send, with examples in Chinese and English."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from jiyi.domain.feedback import Feedback
+from jiyi.domain.memory import Category, Language, Role, Source, Tier
+from jiyi.domain.standing import Detail
+
+Instant = Annotated[
+    str, Field(max_length=64, description="ISO 8601 with a zone.", examples=["2026-03-01T09:00:00+08:00"])
+]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Limit = Annotated[int, Field(ge=1, le=200)]
+
+
+class Body(BaseModel):
+    """`user` and `tenant` choose nothing: they must be those of the token. A service key names here for whom it acts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    user: Name | None = None
+    tenant: Name | None = None
+
+
+def examples(*some: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(extra="forbid", json_schema_extra={"examples": list(some)})
+
+
+class Message(BaseModel):
+    """A turn of a conversation, as a host has it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role
+    text: str | None = None
+    content: str | list[dict[str, Any]] | None = Field(None, description="In place of `text`: text, or parts of it.")
+    at: Instant | None = Field(None, description="When it was said; now by default.")
+    id: Name | None = Field(None, description="The host's own id, so that sending it again changes nothing.")
+    name: Name | None = None
+    session: Name | None = None
+    agent: Name | None = None
+    app: Name | None = None
+    run: Name | None = None
+
+
+class Observe(Body):
+    model_config = examples(
+        {
+            "session": "s1",
+            "messages": [{"role": "user", "text": "我们的数据库从 MySQL 换成 PostgreSQL 了", "id": "a1"}],
+        },
+        {"session": "s2", "messages": [{"role": "user", "content": "I moved to Berlin last week.", "id": "b1"}]},
+    )
+
+    messages: Annotated[list[Message], Field(min_length=1)]
+    session: Name | None = Field(None, description="For messages that name none.")
+
+
+class Remember(Body):
+    model_config = examples(
+        {"text": "用户偏好安静的工作环境", "category": "preference", "importance": 3},
+        {"text": "I am allergic to peanuts.", "category": "profile", "importance": 5},
+    )
+
+    text: str
+    category: Category | None = None
+    importance: Annotated[int, Field(ge=1, le=5)] | None = None
+    session: Name = "remember"
+    source: Source = Source.DECLARED
+
+
+class Recall(Body):
+    model_config = examples(
+        {"query": "数据库现在用什么？", "limit": 5}, {"query": "Where do I live?", "kinds": ["fact", "memory"]}
+    )
+
+    query: str
+    limit: Limit = 8
+    kinds: list[str] | None = Field(None, description="Of fact, memory, message, summary; the first three by default.")
+    categories: list[Category] = Field(default_factory=list)
+    min_importance: Annotated[int, Field(ge=1, le=5)] = 1
+    since: Instant | None = None
+    until: Instant | None = None
+    session: Name | None = None
+    labels: dict[str, str] | None = None
+    tiers: list[Tier] | None = None
+    created_since: Instant | None = None
+    created_until: Instant | None = None
+    read_since: Instant | None = None
+    read_until: Instant | None = None
+    valid_at: Instant | None = Field(None, description="What was true then, as far as is known now.")
+    known_at: Instant | None = Field(None, description="What was known then.")
+
+
+class Context(Body):
+    model_config = examples(
+        {"query": "帮我写一下数据库的连接配置", "session": "s1", "budget": 800},
+        {"query": "Plan my weekend.", "language": "en"},
+    )
+
+    query: str
+    budget: Annotated[int, Field(ge=60, le=100_000)] | None = Field(None, description="Tokens at the most.")
+    session: Name | None = None
+    language: Language | None = None
+
+
+class Search(Body):
+    model_config = examples({"query": "上线那天说了什么"}, {"query": "what did we say about the launch", "limit": 20})
+
+    query: str
+    session: Name | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+    limit: Limit = 50
+
+
+class End(Body):
+    model_config = examples({"session": "s1"})
+
+    session: Name
+
+
+class Correct(Body):
+    model_config = examples({"text": "数据库用的是 PostgreSQL"}, {"text": "I live in Berlin."})
+
+    text: str
+
+
+class Answer(Body):
+    model_config = examples({"text": "m12"}, {"text": "都不对"}, {"text": "skip"})
+
+    text: str
+
+
+class Judge(Body):
+    model_config = examples({"verdict": "helpful", "trace": "t1a2b3c4d"})
+
+    verdict: Feedback
+    trace: Name | None = Field(None, description="The recall in which it came up.")
+
+
+class Forget(Body):
+    """One of them: a memory, a topic, a session, a span of time, or everything."""
+
+    model_config = examples(
+        {"topic": "前公司", "dry_run": True}, {"memory": "m42"}, {"since": "2026-03-01T00:00:00+08:00", "dry_run": True}
+    )
+
+    memory: str | None = None
+    topic: str | None = None
+    session: Name | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+    everything: bool = False
+    dry_run: bool = Field(False, description="Only say what would go.")
+
+
+class DryRun(Body):
+    model_config = examples({"dry_run": True})
+
+    dry_run: bool = Field(False, description="Only say what would change.")
+
+
+class Keep(Body):
+    model_config = examples({"detail": "minimal"}, {"detail": "minimal", "past": True, "dry_run": True})
+
+    detail: Detail
+    past: bool = Field(False, description="With minimal: treat what is stored as if it had been said under it.")
+    dry_run: bool = False
+
+
+class Consent(Body):
+    model_config = examples({"given": True, "notice": "隐私说明 2026-03"}, {"given": False})
+
+    given: bool
+    notice: str = ""
+    dry_run: bool = False
+
+
+class ForgetTenant(DryRun):
+    model_config = examples({"tenant": "acme", "dry_run": True})
+
+    tenant: Name
+    """Said outright, since it is about everybody."""

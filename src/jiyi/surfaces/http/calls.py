@@ -1,0 +1,139 @@
+"""One request after its caller is known: whose memory it is about, and whether it may do what it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Annotated, Any, TypeAlias, TypeVar
+from urllib.parse import unquote
+
+from fastapi import Depends, Header, Request
+
+from jiyi.domain.access import Right
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError, PlanRefused
+from jiyi.scoped_memory import ScopedMemory
+from jiyi.settings import zone
+from jiyi.surfaces.auth.identity import Identity, scope_of
+from jiyi.surfaces.http.service import Service
+
+T = TypeVar("T")
+
+SURFACE = "http"
+USERS, TENANTS = ("user", "user_id"), ("tenant", "tenant_id")
+"""Where a request may name a user or a tenant, in its query and its body."""
+
+UserHeader = Annotated[
+    str | None,
+    Header(
+        alias="X-Jiyi-User",
+        max_length=2000,
+        description="For whom a service key acts, percent-encoded. With a token it must be its user.",
+    ),
+]
+ZoneHeader = Annotated[
+    str | None,
+    Header(alias="X-Jiyi-Timezone", max_length=100, description="In which dates are written: Asia/Shanghai."),
+]
+OnceHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A name for this request: sent again it changes nothing and answers as before.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: the memory that it is about, and where its work is done."""
+
+    service: Service
+    identity: Identity
+    me: ScopedMemory
+    zone: tzinfo
+
+    @property
+    def scope(self) -> Scope:
+        return self.me.user
+
+    async def read(self, work: Callable[[], T]) -> T:
+        return await self.service.read(self.scope, work)
+
+    async def write(self, work: Callable[[], T]) -> T:
+        try:
+            return await self.service.in_thread(work)
+        except PlanRefused as error:
+            self.service.metrics.refused(type(error).__name__)
+            raise
+
+
+async def _enter(request: Request, right: Right, user: str | None, where: str | None) -> Call:
+    service: Service = request.app.state.service
+    identity: Identity = request.state.identity
+    body = await _json(request, service.policy.depth)
+    named = [body.get(name) for name in USERS] + request.query_params.getlist("user")
+    named += [*request.query_params.getlist("user_id"), None if user is None else unquote(user)]
+    tenants = [body.get(name) for name in TENANTS] + request.query_params.getlist("tenant")
+    tenants += request.query_params.getlist("tenant_id")
+    scope = scope_of(identity, users=_names(named), tenants=_names(tenants))
+    request.state.scope = scope
+    service.limits.take(scope)
+    identity.check(right)
+    tz = service.settings.timezone if where is None else where
+    me = service.memory.scope(scope.user, tenant=scope.tenant, tz=tz, surface=SURFACE, who=identity.who)
+    return Call(service, identity, me, zone(tz))
+
+
+def _names(values: list[Any]) -> list[str]:
+    """Raises: InputError: a name that is no text."""
+    given = [value for value in values if value is not None]
+    if not all(isinstance(value, str) for value in given):
+        raise InputError("user and tenant must be text")
+    return given
+
+
+async def _json(request: Request, depth: int) -> dict[str, Any]:
+    """The body, if it is a JSON object. Raises: InputError: too deep, or half a character in it."""
+    if "json" not in request.headers.get("content-type", "") or not await request.body():
+        return {}
+    body = await request.json()
+    _check_depth(body, depth)
+    return body if isinstance(body, dict) else {}
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if left < 0:
+        raise InputError("the body is nested too deeply: nothing was done")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(inner, dict | list):
+            _check_depth(inner, left - 1)
+
+
+def entering(right: Right) -> Callable[..., Awaitable[Call]]:
+    async def enter(request: Request, user: UserHeader = None, where: ZoneHeader = None) -> Call:
+        return await _enter(request, right, user, where)
+
+    return enter
+
+
+async def change(
+    request: Request, user: UserHeader = None, where: ZoneHeader = None, key: OnceHeader = None
+) -> Call:  # fmt: skip
+    """A request that changes something, once where it has a key."""
+    call = await _enter(request, Right.WRITE, user, where)
+    if key is None:
+        return call
+    asked = b"\0".join([request.method.encode(), str(request.url.path).encode(), str(request.url.query).encode()])
+    once = call.me.once(key, asked + b"\0" + await request.body())
+    return Call(call.service, call.identity, once, call.zone)
+
+
+Reading: TypeAlias = Annotated[Call, Depends(entering(Right.READ))]
+Writing: TypeAlias = Annotated[Call, Depends(entering(Right.WRITE))]
+Changing: TypeAlias = Annotated[Call, Depends(change)]
+Auditing: TypeAlias = Annotated[Call, Depends(entering(Right.AUDIT))]
+Administering: TypeAlias = Annotated[Call, Depends(entering(Right.ADMINISTER))]

@@ -1,0 +1,147 @@
+"""The outer edge of every request: who calls, how much comes in, what is logged and counted, and that nothing falls through.
+
+A plain ASGI wrapper, so that whoever is not known is turned away before a byte of the body is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import traceback
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from jiyi.errors import JiyiError, NotAllowed, NotIdentified
+from jiyi.surfaces.auth.identity import Identity
+from jiyi.surfaces.auth.loopback import is_loopback
+from jiyi.surfaces.http.problems import problem, problem_of
+from jiyi.surfaces.http.service import Service
+
+log = logging.getLogger("jiyi.http")
+
+PUBLIC = frozenset({"/health", "/ready", "/metrics", "/v1/openapi.json"})
+"""What needs no token: it tells nothing of anybody."""
+ARCHIVE = "/v1/import"
+"""Where a whole memory may come in, under a limit of its own."""
+
+
+class Edge:
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        begun, status, request_id = perf_counter(), 0, secrets.token_hex(8)
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = request_id
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            await self._serve(scope, self._counted(scope, receive), sending)
+        except Exception as error:  # noqa: BLE001 — the edge of a request: no word of it may reach the caller or the log
+            places = traceback.extract_tb(error.__traceback__)[-3:]
+            state["problem"] = f"{type(error).__name__} at " + " < ".join(
+                f"{p.name}:{p.lineno}" for p in reversed(places)
+            )
+            if not status:
+                await problem("Bug", 500, "this is a bug in jiyi; the log says where")(scope, receive, sending)
+        finally:
+            self._note(scope, request_id, status, perf_counter() - begun)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state, headers = scope["state"], Headers(scope=scope)
+        try:
+            if self._service.entrance.local:
+                _check_local(scope, headers)
+            if scope["path"] not in PUBLIC:
+                state["identity"] = await self._identify(headers)
+        except JiyiError as error:
+            state["problem"] = type(error).__name__
+            await problem_of(error)(scope, receive, send)
+            return
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > self._most(scope):
+            await _too_large(self._most(scope))(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _identify(self, headers: Headers) -> Identity:
+        given, bearer = headers.getlist("authorization"), None
+        if len(given) > 1:
+            raise NotIdentified("send one token")
+        if given:
+            scheme, _, bearer = given[0].partition(" ")
+            if scheme.lower() != "bearer" or not bearer.strip():
+                raise NotIdentified("send the token as Authorization: Bearer …")
+            bearer = bearer.strip()
+        entrance, now = self._service.entrance, self._service.clock()
+        if entrance.waits_for(bearer, now):
+            return await self._service.in_thread(lambda: entrance.identify(bearer, now))
+        return entrance.identify(bearer, now)
+
+    def _most(self, scope: Scope) -> int:
+        archive = scope["path"] == ARCHIVE
+        return self._service.settings.limits.archive_bytes if archive else self._service.policy.body_bytes
+
+    def _counted(self, scope: Scope, receive: Receive) -> Receive:
+        """What comes in, up to the limit: a body that does not say its length is counted."""
+        most, came = self._most(scope), 0
+
+        async def counting() -> Message:
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > most:
+                raise HTTPException(413, f"the body is above the limit of {most:,} bytes: nothing was done")
+            return message
+
+        return counting
+
+    def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+        state: dict[str, Any] = scope["state"]
+        # By its name, as in the OpenAPI document: a path may hold names of sessions and users.
+        operation = getattr(scope.get("route"), "name", "(none)")
+        whose = state.get("scope")
+        self._service.metrics.request(operation, status, seconds)
+        level = logging.ERROR if status >= 500 or not status else logging.INFO
+        told = {
+            "id": request_id,
+            "operation": operation,
+            "status": status,
+            "ms": round(seconds * 1000, 2),
+            "tenant": None if whose is None else whose.tenant,
+            "user": None if whose is None else whose.user,
+            "problem": state.get("problem"),
+        }
+        log.log(level, "request", extra={"told": {k: v for k, v in told.items() if v is not None}})
+
+
+def _too_large(most: int) -> ASGIApp:
+    return problem("TooLarge", 413, f"the body is above the limit of {most:,} bytes: nothing was done")
+
+
+def _check_local(scope: Scope, headers: Headers) -> None:
+    """Where no token is needed, only this machine is served; and no web page that a browser here shows may call, neither
+    under its own name (Origin) nor under one that it made point here (Host)."""
+    client = scope.get("client")
+    if client is not None and not is_loopback(client[0]):
+        raise NotAllowed("without tokens jiyi serves this machine only")
+    host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+    origin = headers.get("origin")
+    if not is_loopback(host) or (origin is not None and not is_loopback(urlsplit(origin).hostname or "")):
+        raise NotAllowed("without tokens jiyi serves programs of this machine, under its own name: 127.0.0.1")

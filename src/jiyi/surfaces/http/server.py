@@ -1,0 +1,61 @@
+"""Running the application: one process, stopped so that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import uvicorn
+
+from jiyi.memory_layer import MemoryLayer
+from jiyi.surfaces.auth.entrance import check_binding
+from jiyi.surfaces.http.app import create_app
+
+LOGGERS = ("jiyi", "uvicorn")
+
+
+class JsonLines(logging.Formatter):
+    """A line of JSON for each event. Only what our code says is written: text of a memory is in none of it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            "at": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **getattr(record, "told", {}),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            told["error"] = record.exc_info[0].__name__  # its words may be anybody's
+        return json.dumps(told, ensure_ascii=False)
+
+
+def log_to_stderr() -> None:
+    """Send the events of this process to stderr as JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+
+def serve(memory: MemoryLayer, host: str, port: int) -> None:
+    """Serve until the process is told to stop (SIGTERM, Ctrl-C): then requests under way are finished, and no more come in.
+
+    Raises:
+        SettingsError: an address or an identity that cannot be served.
+    """
+    policy = memory.settings.service
+    check_binding(memory.settings.identity, host)
+    app = create_app(memory)
+    log_to_stderr()
+    config = uvicorn.Config(
+        app, host=host, port=port, access_log=False, log_config=None, lifespan="on", server_header=False,
+        timeout_graceful_shutdown=max(1, round(policy.stop_seconds)), h11_max_incomplete_event_size=64 * 1024,
+        # Who calls is told by a token; an address in a header is anybody's word.
+        proxy_headers=False, ws="none",
+    )  # fmt: skip
+    uvicorn.Server(config).run()
