@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,17 +15,23 @@ from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.output import Line
 from jiyi.surfaces.cli.wording import moment
 
-http: Any
-testing: Any
-try:
-    from jiyi.surfaces.auth import testing
-    from jiyi.surfaces.http import server as http
-except ModuleNotFoundError as error:
-    if error.name not in {"fastapi", "uvicorn", "joserfc", "prometheus_client", "starlette", "pydantic"}:
-        raise
-    http = testing = None
-
 EXTRA = "the service (fastapi, uvicorn, joserfc and prometheus-client)"
+PACKAGES = {"fastapi", "uvicorn", "joserfc", "prometheus_client", "starlette", "pydantic"}
+
+
+def _part(name: str) -> Any:
+    """A module of ours that stands on the `server` extra. It is loaded by the command that needs it: all others would start
+    0.7 s later for it.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in PACKAGES:
+            raise
+        raise MissingExtra(EXTRA, "server") from None
 
 
 def serve(
@@ -43,9 +50,8 @@ def serve(
     Without identity settings it serves the one user of this machine, and nobody else can reach it. With
     identity.mode = jwt it takes tokens of your issuer: docs/service.md.
     """
-    if http is None:
-        raise MissingExtra(EXTRA, "server")
-    settings = call.settings_with()
+    http = _part("jiyi.surfaces.http.server")
+    settings = call.settings
     where, number = host or settings.service.host, settings.service.port if port is None else port
     http.check_binding(settings.identity, where)
     with open_memory(settings=call.settings_for_service(worker=worker)) as memory:
@@ -65,8 +71,7 @@ def token(
 
     Point identity.key_file at FILE.pub. In production your login service issues tokens, and its key never comes here.
     """
-    if testing is None:
-        raise MissingExtra(EXTRA, "server")
+    testing = _part("jiyi.surfaces.auth.testing")
     made = testing.make_key_pair(key)
     if made:
         call.out.note(f"made a new key in {key}, and its public half in {key}.pub")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
 
 import uvicorn
@@ -58,4 +59,13 @@ def serve(memory: MemoryLayer, host: str, port: int) -> None:
         # Who calls is told by a token; an address in a header is anybody's word.
         proxy_headers=False, ws="none",
     )  # fmt: skip
-    uvicorn.Server(config).run()
+    server = uvicorn.Server(config)
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    # Once it has stopped, uvicorn sends the signal that stopped it again: by default that would end the process here, before
+    # the memory is closed and what reading left is written.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    server.run()
