@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,13 +15,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import typer.main
 
 from jiyi import errors
+from jiyi.assembly import REFERENCE, open_memory, wall_clock
 from jiyi.settings import Settings
 from jiyi.surfaces.cli.app import EXIT_CODES, INTERRUPTED, USAGE, app
 from jiyi.surfaces.cli.calls import COMMON
 from jiyi.surfaces.cli.origins import plain, variable
+from jiyi.surfaces.mcp.desk import Caller
+from jiyi.surfaces.mcp.server import memory_server
+from jiyi.surfaces.mcp.tools import TOOLS
 
 FOLDER = Path(__file__).with_name("reference")
 NOTICE = "<!-- Written by docs/generate_reference.py: change the program, then run it again. -->"
@@ -30,7 +36,12 @@ def pages() -> dict[str, str]:
     """Every page, by file name."""
     return {
         name: "\n".join([NOTICE, "", *lines]).rstrip() + "\n"
-        for name, lines in (("commands.md", commands()), ("settings.md", settings()), ("errors.md", error_page()))
+        for name, lines in (
+            ("commands.md", commands()),
+            ("settings.md", settings()),
+            ("errors.md", error_page()),
+            ("mcp-tools.md", mcp_tools()),
+        )
     }
 
 
@@ -207,6 +218,44 @@ def error_page() -> Iterator[str]:
         if isinstance(kind, type) and issubclass(kind, errors.JiyiError):
             code = next(code for base, code in EXIT_CODES if issubclass(kind, base))
             yield row(f"`{kind.__name__}`", first_line(kind), str(code))
+
+
+# ------------------------------------------------------------------ MCP
+
+
+def mcp_tools() -> Iterator[str]:
+    with open_memory(REFERENCE, worker=False) as layer:
+        server = memory_server(layer, lambda: Caller("me"), Settings(), wall_clock)
+        tools = anyio.run(server.list_tools)
+        resources = anyio.run(server.list_resources)
+        templates = anyio.run(server.list_resource_templates)
+    yield from ("# MCP tools", "")
+    yield "What a client of `jiyi mcp` sees: names, descriptions and arguments, as the model reads them. No tool takes a user."
+    yield from ("", *table("tool", "what for", "reads only", "takes away", "twice is once"))
+    for tool in tools:
+        hints = tool.annotations
+        marks = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint) if hints else ()
+        yield row(f"`{tool.name}`", tool.title or "", *("yes" if mark else "" for mark in marks))
+    yield from ("", "Resources:", "")
+    yield from (f"- `{r.uri}`: {r.description}" for r in resources)
+    yield from (f"- `{t.uri_template}`: {t.description}" for t in templates)
+    examples = {spec.name: spec.example for spec in TOOLS}
+    for tool in tools:
+        yield from ("", f"## `{tool.name}`", "", tool.description or "")
+        yield from ("", *table("argument", "what", "default"))
+        yield from (
+            schema_row(name, given, tool.input_schema) for name, given in tool.input_schema["properties"].items()
+        )
+        yield from ("", "```json", json.dumps(examples[tool.name], ensure_ascii=False), "```")
+
+
+def schema_row(name: str, given: dict[str, Any], schema: dict[str, Any]) -> str:
+    choices = given.get("enum") or given.get("items", {}).get("enum") or []
+    what = [given.get("description", ""), f"One of {', '.join(choices)}." if choices else ""]
+    if name == "messages":
+        what.append(f"Each has {', '.join(schema['$defs']['Turn']['properties'])}.")
+    value = "required" if name in schema.get("required", ()) else json.dumps(given.get("default"), ensure_ascii=False)
+    return row(f"`{name}`", " ".join(filter(None, what)), "" if value in ('""', "[]") else value)
 
 
 def first_line(kind: type) -> str:

@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from hmac import compare_digest
 from pathlib import Path
 
-from jiyi.domain.forgetting import Copy, ForgettingReceipt, Reach, Remains
+from jiyi.domain.forgetting import Copy, ForgettingReceipt, Reach, Remains, scope_key
 from jiyi.domain.plans import ADMIN, Actor
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
-from jiyi.errors import EngineUnavailable, StoreBusy
+from jiyi.errors import EngineUnavailable, PlanRefused, StoreBusy
 from jiyi.jobs import Clock, Handler, Runner, Thinking, Worker
 from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.archive import Archive, is_there
@@ -152,26 +153,36 @@ class Engine:
         dry_run: bool,
         purge: bool = True,
         write: Callable[[Callable[[Unit], ForgetReceipt]], ForgetReceipt] | None = None,
+        seal: str | None = None,
     ) -> ForgetReceipt:
         """Plan a forgetting and carry it out; with `dry_run` only say what it would do. A topic of which nothing is there
-        leaves nothing.
+        leaves nothing. With the `seal` of a preview, only what that showed is forgotten.
 
         Args:
             write: the store's by default.
+
+        Raises:
+            PlanRefused: something else would go by now.
         """
-        parts = self.parts
+        parts, key = self.parts, scope_key(self.store.secret, scope.tenant, scope.user)
 
         def planned(unit: Unit) -> Erasure:
             return parts.forgetting.plan(unit, scope, request, actor, self.clock())
 
         if dry_run:
             with self.store.read() as unit:
-                return parts.gateway.preview_erasure(planned(unit), self._copies(unit, scope))
+                erasure = planned(unit)
+                shown = parts.gateway.preview_erasure(erasure, self._copies(unit, scope))
+                return replace(shown, seal=erasure.seal(key, request))
         if not request.everything:
             self.work()  # so that all that rests on it is known
 
         def work(unit: Unit) -> ForgetReceipt:
             erasure = planned(unit)
+            if seal is not None and not compare_digest(
+                seal.encode("utf-8", "surrogatepass"), erasure.seal(key, request).encode()
+            ):
+                raise PlanRefused("what would be forgotten is not what was shown with that seal: preview it again")
             if request.topic is not None and erasure.is_empty:
                 # A tombstone would only keep the word that nobody had said.
                 return parts.gateway.preview_erasure(erasure, ())

@@ -309,6 +309,7 @@ class ScopedMemory(MemoryReader):
         until: datetime | str | None = None,
         everything: bool = False,
         dry_run: bool = False,
+        seal: str | None = None,
     ) -> ForgetReceipt:
         """Forget for good: one memory, a topic, a session, a span of time, or everything (SPEC F6).
 
@@ -323,9 +324,11 @@ class ScopedMemory(MemoryReader):
                 nothing of it is there, nothing happens: the receipt has no `plan_id`.
             session: all that was said in it, and what was learnt from that alone.
             since, until: the same for a span of time; `until` is not part of it.
+            seal: the `.seal` of the receipt that a `dry_run` of the same gave: what it showed is forgotten, or nothing.
 
         Raises:
             NotFound: no such memory or session. InputError: nothing or several things asked for, a topic without words.
+            PlanRefused: by now something else would go than was shown with `seal`.
         """
         request = read_request(
             Request(
@@ -337,7 +340,9 @@ class ScopedMemory(MemoryReader):
                 everything=everything,
             )
         )
-        return self._engine.forget(self._scope, request, self._actor, dry_run=dry_run, write=self._write)
+        return self._engine.forget(
+            self._scope, request, self._actor, dry_run=dry_run, write=self._write, seal=seal
+        )  # fmt: skip
 
     def verify_forgotten(self) -> list[ForgettingReceipt]:
         """Hold all that is kept against every tombstone now; gives the receipts, with what came back in `returned`."""

@@ -205,6 +205,19 @@ class PostgresPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class McpPolicy:
+    """How much the MCP server takes and gives at once (SPEC U3, S5)."""
+
+    # Items of one answer at the most.
+    items: int = 50
+    # Characters of each of them; `fetch` gives one whole, up to fetch_chars.
+    text_chars: int = 600
+    fetch_chars: int = 20_000
+    # The longest line that is read from stdin.
+    line_bytes: int = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
 class IdentityPolicy:
     """Who may call the service, and whose tokens it trusts (SPEC S1)."""
 
@@ -313,6 +326,7 @@ class Settings:
     once: OncePolicy = field(default_factory=OncePolicy)
     identity: IdentityPolicy = field(default_factory=IdentityPolicy)
     service: ServicePolicy = field(default_factory=ServicePolicy)
+    mcp: McpPolicy = field(default_factory=McpPolicy)
 
     def __post_init__(self) -> None:
         zone(self.timezone)

@@ -277,8 +277,12 @@ _TAGS = str.maketrans("<>＜＞﹤﹥", "‹›‹›‹›")
 def fence(text: str) -> str:
     """Text as data on one line: no line break starts a new instruction, no tag closes the fence, and no character that
     nobody sees says something (SPEC R4, C12)."""
-    seen = text if text.isascii() else "".join(c for c in text if c in _JOINERS or category(c) not in ("Cf", "Co"))
-    return " ".join(seen.split()).translate(_TAGS)
+    return " ".join(visible(text).split()).translate(_TAGS)
+
+
+def visible(text: str) -> str:
+    """Text without the characters that nobody sees."""
+    return text if text.isascii() else "".join(c for c in text if c in _JOINERS or category(c) not in ("Cf", "Co"))
 
 
 # They hold emoji and some scripts together.

@@ -9,10 +9,12 @@ request, makes a restored backup or an imported export forget again.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from hashlib import blake2b
 from typing import TypeAlias
 
 from jiyi.domain.belief import ended
@@ -122,6 +124,15 @@ class Erasure:
             "messages": len(self.resting),
             "passages": len(self.blots) - len(self.resting),
         }
+
+    def seal(self, key: bytes, request: Request) -> str:
+        """Sixteen characters that stand for the request and what goes, as long as the same would go: whoever was shown
+        a preview can ask for just that. Without `key` nobody can tell what a seal stands for, nor make one."""
+        asked = [request.memory, request.topic, request.session, request.since, request.until, request.everything]
+        changes = [[c.seq, *(m and [m.text, m.status.value] for m in (c.before, c.after))] for c in self.plan.changes]
+        blots = [[b.before.seq, b.before.text, b.after.text] for b in self.blots]
+        whole = [list(map(str, asked)), changes, blots, sorted(self.gone), sorted(self.renamed.items())]
+        return blake2b(f"seal\x1f{json.dumps(whole)}".encode(), key=key, digest_size=8).hexdigest()
 
     def of_picture(self, memory: Memory) -> Memory:
         """A picture of a memory that stays, without evidence that goes."""

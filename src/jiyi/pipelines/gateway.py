@@ -93,9 +93,10 @@ class Receipt:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetReceipt(Receipt):
     """What a forgetting did, or would do. `proof` is the part that is kept: counts, no words. Once it is done, `plan` holds
-    only what changed in memories that stay."""
+    only what changed in memories that stay. `seal` stands for what a preview shows: `forget(seal=…)` does that or nothing."""
 
     proof: ForgettingReceipt
+    seal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

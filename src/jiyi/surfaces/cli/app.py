@@ -25,6 +25,7 @@ from jiyi.surfaces.cli import (
     reading,
     retaining,
     serving,
+    serving_mcp,
     upkeep,
     writing,
 )
@@ -180,7 +181,7 @@ GROUPS: dict[str, dict[str, Action]] = {
         "resume": retaining.resume,
         "consent": retaining.consent,
     },
-    "Serve": {"serve": serving.serve, "token": serving.token},
+    "Serve": {"serve": serving.serve, "mcp": serving_mcp.mcp, "token": serving.token},
     "Operate": {
         "work": upkeep.work,
         "usage": upkeep.usage,

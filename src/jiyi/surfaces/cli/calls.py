@@ -17,11 +17,11 @@ import typer
 from jiyi.assembly import load_settings, open_memory, wall_clock
 from jiyi.backends import REFERENCE, database_file, is_server
 from jiyi.domain.memory import Category
-from jiyi.errors import InputError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, zone
 from jiyi.surfaces.cli.output import Output, counted
+from jiyi.surfaces.instants import read_instant
 
 SURFACE = "cli"
 CATEGORIES = ", ".join(Category)
@@ -161,15 +161,7 @@ class Call:
         Raises:
             InputError: it is neither.
         """
-        if text is None:
-            return None
-        try:
-            at = datetime.fromisoformat(text)
-            if at.tzinfo is None:
-                at = at.replace(tzinfo=self.zone)
-            return at + timedelta(days=1) if end and len(text) <= len("2026-03-01") else at
-        except (ValueError, OverflowError):
-            raise InputError(f"{what} {text!r}: write a date such as 2026-03-01 or 2026-03-01T09:00") from None
+        return None if text is None else read_instant(text, what, self.zone, end=end)
 
     def as_of(self, text: str | None, what: str) -> datetime | None:
         """The instant from which to look; a bare date is its last moment, since the day as a whole is meant.
