@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jiyi.assembly import load_vocabulary
@@ -241,7 +241,38 @@ def test_of_many_values_only_the_same_one_is_refined() -> None:
     assert live(beliefs) == {("a 1", False), ("a 2", False), ("b", False)}
 
 
+def test_a_coarse_word_settles_nothing_between_two_precise_ones() -> None:
+    open_question = [A1, A2]
+    assert statuses(believe_all(open_question)) == [("a 1", Status.LIVE), ("a 2", Status.HELD)]
+    beliefs = believe_all([*open_question, said("A", 7, session="s4", message=4)])
+    assert statuses(beliefs) == [("a 1", Status.LIVE), ("a 2", Status.HELD), ("a", Status.ENDED)]
+    # Said precisely, it is settled.
+    assert statuses(believe_all([*open_question, said("A 1", 7, session="s4", message=4)]))[1] == (
+        "a 2",
+        Status.RETRACTED,
+    )
+
+
+def test_said_coarsely_on_a_better_word_it_goes_on() -> None:
+    guess = [said("A", source=Source.INFERRED), said("A 1", 1, source=Source.INFERRED, message=2)]
+    beliefs = believe_all([*guess, said("A", 3, message=3)])
+    assert [(m.value, m.status, m.valid_from) for m in beliefs.values()] == [
+        ("a", Status.LIVE, day(0)), ("a 1", Status.ENDED, day(1)),
+    ]  # fmt: skip
+
+
+# Found by the property below: what was released stood beside its coarser form.
+RELEASED = [
+    [said("A 1", 1, Mode.CHANGE, relation=USES), said("A 1.2", 2, relation=USES, message=2),
+     said("A", 2, Mode.CORRECTION, old="A 1.2", relation=USES, message=3)],
+    [said("A", 1, Mode.DENIAL, relation=USES), said("A 1", 4, Mode.CHANGE, relation=USES, message=2),
+     said("A 1.2", 4, relation=USES, message=3)],
+]  # fmt: skip
+
+
 @given(st.lists(observations(tuple(Source), relations=(USES,)), max_size=7))
+@example(RELEASED[0])
+@example(RELEASED[1])
 def test_no_coarse_form_is_current_beside_a_finer_one_on_as_good_a_word(talk: list[object]) -> None:
     beliefs = believe_all(talk)  # type: ignore[arg-type]
     finer = REFINING.of(USES)

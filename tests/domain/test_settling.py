@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jiyi.domain.belief import Observation, Verdict
@@ -117,9 +117,12 @@ def test_what_the_user_rejected_is_not_learnt_again_from_elsewhere(weak: Source)
     beliefs = believe_all([said("A")])
     beliefs[1] = retracted(beliefs[1], day(3), LEARNT)
     for on in (1, 9):
-        judgement, changes = believe(beliefs, said("A", on, source=weak, message=5))
+        judgement, _ = believe(beliefs, said("A", on, source=weak, message=5))
         assert live(beliefs) == set()
-    assert (judgement.verdict, judgement.rule, changes) == (Verdict.REFUSE, "rejected-before", ())
+    assert (judgement.verdict, judgement.rule, judgement.same) == (Verdict.REFUSE, "rejected-before", 1)
+    # It is kept with what was rejected, and counts for nothing.
+    (rejected,) = beliefs.values()
+    assert (rejected.status, rejected.source, rejected.affirmed_at) == (Status.RETRACTED, Source.DECLARED, day(0))
     # The user's own old words are older than the rejection, and new ones count.
     believe(beliefs, said("A", 2, message=6))
     assert live(beliefs) == set()
@@ -142,7 +145,19 @@ def test_a_new_word_renews_a_verification_that_is_past_as_a_declaration() -> Non
     assert (soon.source, late.source, late.affirmed_at) == (Source.VERIFIED, Source.DECLARED, day(60))
 
 
+IMPORTED, INFERRED = Source.IMPORTED, Source.INFERRED
+# Found by the properties below: once an outgrown form came back beside another spell of the same, or beside a finer one.
+REJECTED_FORMS = [
+    [said("A 1.2", 1), said("A", 2, source=INFERRED, message=2), said("A", 2, Mode.CORRECTION, old="A 1.2", source=IMPORTED, message=3),
+     said("A", 4, Mode.CORRECTION, old="A 1.2", source=Source.VERIFIED, message=4)],
+    [said("A 1.2"), said("B", 3, Mode.CORRECTION, message=2), said("A", 3, Mode.CHANGE, source=INFERRED, message=3),
+     said("A", 4, Mode.CHANGE, old="A 1", message=4)],
+]  # fmt: skip
+
+
 @given(st.lists(observations(tuple(Source), relations=(DATABASE, USES, AVOIDS)), max_size=7))
+@example(REJECTED_FORMS[0])
+@example(REJECTED_FORMS[1])
 def test_what_is_believed_never_contradicts_itself(talk: list[Observation]) -> None:
     stands = [m for m in believe_all(talk).values() if m.status is Status.LIVE]
     singles = [m for m in stands if m.triple and m.triple.relation == DATABASE.name and not m.triple.negated]
@@ -154,6 +169,13 @@ def test_what_is_believed_never_contradicts_itself(talk: list[Observation]) -> N
 
 
 @given(st.lists(observations(tuple(Source), relations=(DATABASE, USES, AVOIDS)), max_size=7))
+@example(
+    [
+        said("A", 1, Mode.CORRECTION, old="B"),
+        said("B", 3, source=IMPORTED, message=2),
+        said("B 1", 3, source=IMPORTED, message=3),
+    ]
+)  # once what was refused left no mark
 def test_every_word_stays_evidence(talk: list[Observation]) -> None:
     beliefs = believe_all(talk)
     kept = {(m.value, e.message, e.at, e.source) for m in beliefs.values() for e in m.evidence}

@@ -161,10 +161,13 @@ def weigh(
         )
     spells = settle([*before.union(said)], relation, confidence, policy, finer)
     pairs = _match(spells, told, group)
-    here, memory = next(p for p in pairs if p[0].claim == said[0].claim and said[0].evidence in p[0].said)
-    judgement = _verdict(observation, here, memory, pairs, believed)
-    if judgement.verdict is Verdict.REFUSE:
-        return Settlement(judgement)
+    mine, words = said[0].claim, said[0].evidence
+    here, memory = next(p for p in pairs if p[0].claim == mine and (words in p[0].said or words in p[0].refused))
+    if words in here.refused:
+        rejected = None if memory is None else memory.seq
+        judgement = Judgement(Verdict.REFUSE, here.rule, here.reasons, same=rejected)
+    else:
+        judgement = _verdict(observation, here, memory, pairs, believed)
     told_of = {m.seq for _, m in pairs if m is not None}
     return Settlement(judgement, pairs, tuple(m for m in group if m.seq not in told_of))
 
@@ -284,28 +287,38 @@ def _forms(values: set[str], known: set[str], finer: Finer) -> set[str]:
 
 
 def _match(spells: Sequence[Spell], told: Mapping[int, Sequence[Statement]], group: Sequence[Memory]) -> Pairs:
-    """Which memory tells of which spell: the one that shares most of what was said."""
-    memories = {m.seq: m for m in group}
+    """Which memory tells of which spell: the one that shares most of what was said. What is believed keeps its number
+    also where what was told late splits a part off that is past, or shows it to be one with what is past."""
     tellers: dict[Statement, list[int]] = {}
     for seq, statements in told.items():
         for statement in statements:
             tellers.setdefault(statement, []).append(seq)
-    pairs: list[tuple[Spell, Memory | None]] = []
-    for spell in spells:
-        shared = Counter(
-            seq for e in spell.said for seq in tellers.get(Statement(spell.claim, e), ()) if seq in memories
-        )
-        best = max(shared, key=lambda seq: (shared[seq], -seq), default=None)
-        pairs.append((spell, None if best is None else memories.pop(best)))
-    return tuple(pairs)
+    current = {m.seq for m in group if m.status is Status.LIVE}
+    shared = Counter(
+        (at, seq)
+        for at, spell in enumerate(spells)
+        for e in (*spell.said, *spell.refused)
+        for seq in tellers.get(Statement(spell.claim, e), ())
+    )
+
+    def closeness(pair: tuple[int, int]) -> tuple[bool, bool, int, int, int]:
+        at, seq = pair
+        return seq in current and spells[at].status is Status.LIVE, seq in current, shared[pair], -at, -seq
+
+    of_spell: dict[int, int] = {}
+    taken: set[int] = set()
+    for at, seq in sorted(shared, key=closeness, reverse=True):
+        if at not in of_spell and seq not in taken:
+            of_spell[at] = seq
+            taken.add(seq)
+    memories = {m.seq: m for m in group}
+    return tuple((spell, memories[of_spell[at]] if at in of_spell else None) for at, spell in enumerate(spells))
 
 
 def _verdict(
     observation: Observation, here: Spell, memory: Memory | None, pairs: Pairs, believed: Sequence[Memory]
 ) -> Judgement:
     same = None if memory is None else memory.seq
-    if here.refused:
-        return Judgement(Verdict.REFUSE, here.rule, here.reasons, same=same)
     if here.status is Status.HELD:
         verdict = Verdict.HOLD if here.rule == "weaker-source" else Verdict.PROVISIONAL
         return Judgement(verdict, here.rule, here.reasons, same=same)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from jiyi.domain.belief import Observation, Settlement, Verdict, ended, statements_of_observation
+from jiyi.domain.belief import Observation, Settlement, ended, statements_of_observation
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Evidence, Memory, Mode, Source, Status
 from jiyi.domain.plans import Change
@@ -33,7 +33,7 @@ def revise(
         now: when we learn it (transaction time); `observation.at` is when it was said.
         old_text: how the old value reads as a memory, where the user named one; empty otherwise.
     """
-    if settlement.known or settlement.judgement.verdict is Verdict.REFUSE:
+    if settlement.known:
         return ()
     policies = (confidence or ConfidencePolicy(), policy or ArbitrationPolicy())
     mine = statements_of_observation(observation)[0].claim
@@ -110,7 +110,7 @@ def _placed(
     policy: ArbitrationPolicy,
 ) -> Memory:
     """The memory as its spell has it: on whose word, from when to when, and whether it still stands."""
-    standing = stand(spell.words, confidence, policy)
+    standing = stand(spell.words or spell.refused, confidence, policy)
     live = spell.status is Status.LIVE
     believed = live or (spell.status is Status.HELD and not spell.demoted)
     # SPEC B4: what lost an arbitration drops to inferred, to be verified.
@@ -145,7 +145,7 @@ def retracted(memory: Memory, at: datetime, now: datetime, successor: int | None
 
 
 def _evidence(spell: Spell) -> tuple[Evidence, ...]:
-    return tuple(sorted(set(spell.said), key=lambda e: e.place))
+    return tuple(sorted({*spell.said, *spell.refused}, key=lambda e: e.place))
 
 
 def _lowered(settlement: Settlement, believed: Sequence[Memory]) -> list[Change]:

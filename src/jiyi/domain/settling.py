@@ -88,9 +88,10 @@ class Spell:
     """One stretch of time over which a claim was held: as believed, as waiting, or as past.
 
     `since` is when it began, `over` when it ended, `by` what ended it. `demoted`: it was believed until an arbitration
-    went against it (SPEC B4). `refused`: the user had rejected it before. `refined`: it is past only because what ended
-    it says the same more precisely (SPEC B2). `borne`: what was said of a coarser form since, which bears this one out;
-    it is evidence of the coarser claim. `rule` and `reasons` tell of its last turn.
+    went against it (SPEC B4). `refused`: what was said of it on a weaker word since the user rejected it (SPEC B8); it is
+    kept, for what was said before the rejection may still reach us, and counts for nothing. `refined`: it is past only
+    because what ended it says the same more precisely (SPEC B2). `borne`: what was said of a coarser form since, which
+    bears this one out; it is evidence of the coarser claim. `rule` and `reasons` tell of its last turn.
     `best`, `inferred_in` and `outright_at` are kept while statements are added, so that a long history is gone through
     once: the best word of it, the sessions that inferred it, and when it was said outright.
     """
@@ -102,7 +103,7 @@ class Spell:
     over: datetime | None = None
     by: Spell | None = None
     demoted: bool = False
-    refused: bool = False
+    refused: list[Evidence] = field(default_factory=list)
     refined: bool = False
     borne: list[Evidence] = field(default_factory=list)
     rule: str = "new"
@@ -212,6 +213,9 @@ class _Fold:
         self._held: dict[Claim, Spell] = {}
         self._latest: dict[Claim, Spell] = {}
         self._rejected: dict[Claim, int] = {}
+        self._refused: dict[Claim, Spell] = {}
+        # What is past only because a finer form stands.
+        self._outgrown: dict[int, Spell] = {}
         self._said_in: dict[tuple[Claim, str], set[datetime]] = {}
 
     def take(self, statement: Statement) -> None:
@@ -220,6 +224,8 @@ class _Fold:
             self._end_named(claim, said)
         else:
             self._assert(claim, said)
+        # Each statement, whatever it is about: what is said of one value must not decide when another is believed.
+        self._release()
         self._narrow()
 
     def _assert(self, claim: Claim, said: Evidence) -> None:
@@ -290,7 +296,7 @@ class _Fold:
     def _believe(
         self, claim: Claim, said: Evidence, rivals: Sequence[Spell], rule: str, reasons: tuple[str, ...]
     ) -> None:
-        spell = self._held.get(claim) or self._begin(claim, said)
+        spell = self._held.get(claim) or self._told_finer(claim) or self._begin(claim, said)
         spell.add(said)
         self._move(spell, Status.LIVE)
         spell.rule, spell.reasons = rule, reasons
@@ -306,8 +312,6 @@ class _Fold:
             spell.since = min(spell.since, *(r.since for r in rivals))
         self._outgrow(spell)
         self._close_waiting(spell, said)
-        if rivals:
-            self._release()
 
     def _begin(self, claim: Claim, said: Evidence) -> Spell:
         spell = Spell(claim, said.at)
@@ -328,7 +332,10 @@ class _Fold:
         for place in (self._live, self._held):
             if place.get(spell.claim) is spell:
                 del place[spell.claim]
+        self._outgrown.pop(id(spell), None)
         spell.status, spell.over, spell.by, spell.demoted, spell.refined = status, over, by, demoted, refined
+        if refined:
+            self._outgrown[id(spell)] = spell
         if status is Status.LIVE:
             self._live[spell.claim] = spell
         elif status is Status.HELD:
@@ -349,10 +356,15 @@ class _Fold:
 
     def _refuse(self, claim: Claim, said: Evidence) -> None:
         """SPEC B8: what the user rejected is not learnt again on a weaker word."""
-        spell = Spell(claim, said.at, Status.RETRACTED, over=said.at, refused=True, rule="rejected-before")
-        spell.add(said)
+        spell = self._latest.get(claim)
+        if spell is None or spell.status is not Status.RETRACTED:
+            spell = self._refused.get(claim)
+        if spell is None:
+            spell = self._refused[claim] = Spell(claim, said.at, Status.RETRACTED, over=said.at)
+            self.spells.append(spell)
+        spell.refused.append(said)
+        spell.rule = "rejected-before"
         spell.reasons = (f"the user rejected it, and {said.source} does not outweigh that",)
-        self.spells.append(spell)
 
     def _end(self, rival: Spell, by: Spell, said: Evidence) -> None:
         wrong = said.mode is Mode.CORRECTION
@@ -387,8 +399,6 @@ class _Fold:
         for one in [spell, *ended] if standing else ended:
             status = Status.RETRACTED if wrong else Status.ENDED
             self._move(one, status, max(said.at, one.since), by if one is spell else by or spell)
-        if standing or ended:
-            self._release()
 
     def _gives_way(self, spell: Spell, said: Evidence) -> bool:
         """Whether what stands is over when somebody says so."""
@@ -406,15 +416,28 @@ class _Fold:
 
     def _said_finer(self, claim: Claim, said: Evidence) -> Spell | None:
         """What says more precisely what is said now, and stands on a word as good. Who says outright that things changed
-        means just what they say, unless they say the rest in the same breath."""
+        means just what they say, unless they say the rest in the same breath, on a word as good."""
+        rank = RANK[said.source]
         finer = [
             s
             for s in self._live.values()
-            if self._rank(s) >= RANK[said.source]
+            if self._rank(s) >= max(rank, self._borne_out(claim, said))
             and self._refines(s.claim, claim)
-            and (said.mode not in OUTRIGHT or not self._single or any(e.at == said.at for e in s.said))
+            and (
+                said.mode not in OUTRIGHT
+                or not self._single
+                or any(e.at == said.at and RANK[e.source] >= rank for e in s.said)
+            )
         ]
         return max(finer, key=lambda s: (s.last, s.claim.value), default=None)
+
+    def _borne_out(self, claim: Claim, said: Evidence) -> int:
+        """On how good a word a claim that is past only as the coarser one stands once it is said again."""
+        spell = self._told_finer(claim)
+        if spell is None:
+            return -1
+        inferred = spell.inferred_in | ({said.session} if said.source is Source.INFERRED else set())
+        return DECLARED if len(inferred) >= self._policy.confirmations else -1
 
     def _outgrow(self, spell: Spell) -> None:
         """What stands takes along every coarser form of it that stands on no better word."""
@@ -422,20 +445,23 @@ class _Fold:
             self._refine(coarse, spell)
 
     def _bear_out(self, claim: Claim, said: Evidence, finer: Spell) -> None:
-        latest = self._latest.get(claim)
-        known = latest is not None and (self._stands_finer(latest) or latest.status is Status.HELD)
-        spell = latest if latest is not None and known else self._begin(claim, said)
+        spell = self._held.get(claim) or self._told_finer(claim) or self._begin(claim, said)
         spell.add(said)
         self._refine(spell, finer)
         if said.source is not Source.INFERRED:  # what is guessed coarsely makes nothing precise surer
             finer.borne.append(said)
-        self._close_waiting(finer, said)
+        self._close_waiting(finer, said, coarse=claim)
 
     def _refine(self, coarse: Spell, by: Spell) -> None:
         """The coarser one is history: it was not wrong, and what it tells stands in the more precise one."""
         over = coarse.over if coarse.refined else max(by.since, coarse.since)
         self._move(coarse, Status.ENDED, over, by, refined=True)
         coarse.rule, coarse.reasons = REFINED
+
+    def _told_finer(self, claim: Claim) -> Spell | None:
+        """The spell of a claim that is past only because a finer form of it stands: said again, it goes on."""
+        latest = self._latest.get(claim)
+        return latest if latest is not None and self._stands_finer(latest) else None
 
     def _stands_finer(self, spell: Spell) -> bool:
         return (
@@ -469,13 +495,16 @@ class _Fold:
 
     # ------------------------------------------------------------------ what waits
 
-    def _close_waiting(self, spell: Spell, said: Evidence) -> None:
-        """Who says again what stands, or says outright what is so, has settled what was said against it before."""
+    def _close_waiting(self, spell: Spell, said: Evidence, coarse: Claim | None = None) -> None:
+        """Who says again what stands, or says outright what is so, has settled what was said against it before. Of two
+        finer forms of what is said, a `coarse` word settles neither."""
         for waiting in [s for s in self._held.values() if self._contradicts(s.claim, spell.claim)]:
             if not waiting.demoted and (
                 self._refines(waiting.claim, spell.claim) or self._refines(spell.claim, waiting.claim)
             ):
                 continue  # says the same
+            if coarse is not None and self._refines(waiting.claim, coarse):
+                continue
             settled = said.own and waiting.last < said.at and self._rank(waiting) <= RANK[said.source]
             if settled and not (waiting.demoted and waiting.by is spell and not _anew(spell, said)):
                 status = Status.ENDED if waiting.demoted else Status.RETRACTED
@@ -484,7 +513,9 @@ class _Fold:
     def _release(self) -> None:
         """What waited only because of something that is over now is believed: the best word first, then the latest."""
         coarse = [
-            s for s in self._latest.values() if s.refined and s.by is not None and s.by.status is Status.RETRACTED
+            s
+            for s in self._outgrown.values()
+            if s.by is not None and s.by.status is Status.RETRACTED and self._latest[s.claim] is s
         ]
         for spell in sorted(
             (*self._held.values(), *coarse), key=lambda s: (self._rank(s), s.last, s.claim.value), reverse=True
@@ -493,6 +524,7 @@ class _Fold:
             if not finer and not any(self._contradicts(spell.claim, s.claim) for s in self._live.values()):
                 self._move(spell, Status.LIVE)
                 spell.rule = "nothing-against-it"
+                self._outgrow(spell)
 
     def _rank(self, spell: Spell) -> int:
         if spell.best < DECLARED and len(spell.inferred_in) >= self._policy.confirmations:
