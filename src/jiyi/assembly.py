@@ -48,6 +48,7 @@ from jiyi.pipelines.question import QuestionReader
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.redistil import Redistiller
+from jiyi.pipelines.relevance import Relevance, RelevanceWords
 from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.summarise import Summariser
 from jiyi.pipelines.summarising.cues import Cues, parse_cues
@@ -233,7 +234,15 @@ def assemble(
         forgetting=Forgetting(indexing, vocabulary, settings.forgetting),
         carried=carried or NothingCarried(),
         recall=recall,
-        context=Context(recall, settings.context, settings.profile, settings.working, settings.confidence, vocabulary),
+        context=Context(
+            recall,
+            settings.context,
+            settings.profile,
+            settings.working,
+            settings.confidence,
+            vocabulary,
+            Relevance(load_relevance(segmenter), segmenter, settings.relevance),
+        ),
         redaction=redaction,
         guard=guard,
         upkeep=Upkeep(gateway, merging, retaining, settings.tiers, settings.upkeep),
@@ -394,6 +403,12 @@ def load_synonyms(segmenter: Segmenter, file: str | None = None) -> Synonyms:
     if file is not None:
         groups += parse_synonyms(_read_toml(_own_file(file, "synonyms"), file), file)
     return Synonyms(groups, segmenter)
+
+
+@cache
+def load_relevance(segmenter: Segmenter) -> RelevanceWords:
+    """The shipped words of relevance."""
+    return RelevanceWords.parse(_read_toml(_shipped("relevance.toml"), "relevance.toml"), segmenter)
 
 
 @cache

@@ -30,9 +30,10 @@ from jiyi.pipelines.arguments import (
 from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.explaining import Explanation, explain
+from jiyi.pipelines.filters import KINDS, NEAR, Filters, Span
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.observe import instant
-from jiyi.pipelines.recall import KINDS, NEAR, Filters, Item, Recollection, Span
+from jiyi.pipelines.recall import Item, Recollection
 from jiyi.pipelines.summaries import standing
 from jiyi.ports import SessionInfo, Unit
 from jiyi.queues import JobCounts

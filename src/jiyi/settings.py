@@ -26,6 +26,7 @@ from jiyi.domain.once import OncePolicy
 from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
+from jiyi.domain.relevance import RelevancePolicy
 from jiyi.domain.settling import ArbitrationPolicy
 from jiyi.domain.standing import RetentionPolicy
 from jiyi.domain.summary import SummaryPolicy
@@ -56,11 +57,13 @@ class ContextPolicy:
     budget: int = 800
     rules: int = 50
     memories: int = 8
-    passages: int = 4
+    passages: int = 12
     session_turns: int = 6
     passage_chars: int = 240
-    # Hits below this score are not worth the agent's attention: say nothing rather than something irrelevant.
+    # A summary of a session must score as much to be shown beside its passages.
     min_score: float = 0.30
+    # So many times as long as the memories that rest on it, a turn says more than they do and is shown as well.
+    says_more: float = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +311,7 @@ class Settings:
     profile: ProfilePolicy = field(default_factory=ProfilePolicy)
     working: WorkingPolicy = field(default_factory=WorkingPolicy)
     context: ContextPolicy = field(default_factory=ContextPolicy)
+    relevance: RelevancePolicy = field(default_factory=RelevancePolicy)
     summaries: SummaryPolicy = field(default_factory=SummaryPolicy)
     jobs: JobPolicy = field(default_factory=JobPolicy)
     tiers: TierPolicy = field(default_factory=TierPolicy)

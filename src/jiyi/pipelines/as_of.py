@@ -28,10 +28,11 @@ from jiyi.errors import InputError, StoreError
 from jiyi.forgotten import Forgotten
 from jiyi.modelled import ModelCalls, Segments
 from jiyi.pipelines.facts import FactFinder
+from jiyi.pipelines.filters import Filters
 from jiyi.pipelines.history import read_versions
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import overlay
-from jiyi.pipelines.recall import Filters, Recall, Recollection
+from jiyi.pipelines.recall import Recall, Recollection
 from jiyi.ports import (
     Document,
     Hit,

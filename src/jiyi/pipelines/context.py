@@ -23,12 +23,16 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import PointKind, render_points
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import InputError
+from jiyi.pipelines.filters import Filters
 from jiyi.pipelines.question import read_question
-from jiyi.pipelines.recall import WEAK, Filters, Item, Recall, Recollection
+from jiyi.pipelines.recall import Item, Recall, Recollection
+from jiyi.pipelines.relevance import Relevance
 from jiyi.pipelines.working import Working, read_working
 from jiyi.ports import Unit
 from jiyi.settings import ContextPolicy, WorkingPolicy
 
+FOUND = 48
+"""Candidates that a block is chosen from."""
 MIN_BUDGET = 60
 """Room for the fence and the line that nothing is remembered, in every language."""
 UNSURE = 0.5
@@ -100,6 +104,7 @@ class Context:
     working: WorkingPolicy
     confidence: ConfidencePolicy
     vocabulary: Vocabulary
+    relevance: Relevance
 
     def __call__(
         self,
@@ -128,11 +133,7 @@ class Context:
         if budget < MIN_BUDGET:
             raise InputError(f"budget = {budget}: the smallest block needs {MIN_BUDGET} tokens")
         words = WORDS[language or language_of(query)]
-        limit = self.policy.memories + self.policy.passages
-        found = self.recall(unit, scope, query, now, limit=4 * limit)
-        worth = self._worth(found, session)
-        bygone = _bygone(unit, scope, [int(i.id[1:]) for i in worth if i.kind == "message"], now)
-        worth = [i for i in worth if i.kind != "message" or (int(i.id[1:]) not in bygone and not echoes(i.text))]
+        found, worth = self._worth(unit, scope, query, now, session)
         worth += self._digest(unit, scope, query, now, worth, session)
         sections = self._sections(unit, scope, worth, now, zone, session, words)
         told = bool(worth) or bool(sections["latest"].lines)
@@ -141,14 +142,33 @@ class Context:
         read = [item.memory if isinstance(item, Item) else item for item in shown]
         return ContextBlock(text, items, count_tokens(text), found, tuple(m.seq for m in read if m is not None))
 
-    def _worth(self, found: Recollection, session: str | None) -> list[Item]:
-        """Hits that are worth attention; weak ones are chance, and silence is better (SPEC R4)."""
-        if found.relaxed.startswith(WEAK):
-            # An exact keyed fact was asked for by name; only the word matches beside it are chance.
-            return [i for i in found.items if i.kind == "fact"]
+    def _worth(
+        self, unit: Unit, scope: Scope, query: str, now: datetime, session: str | None
+    ) -> tuple[Recollection, list[Item]]:
+        """What was found, and of it what is worth attention: nothing unless something is relevant, since silence is better
+        than chance (SPEC R4). Then also what is weak: a question may share few words with what answers it."""
+        found = self.recall(unit, scope, query, now, limit=FOUND)
+        ranked = sorted((*found.ranked, *found.beside), key=_order)
+        able = [i for i in ranked if i.kind != "message" or (i.session != session and not echoes(i.text))]
+        bygone = _bygone(unit, scope, [int(i.id[1:]) for i in able if i.kind == "message"], now)
+        able = [i for i in able if i.kind != "message" or int(i.id[1:]) not in bygone]
+        assert found.question is not None
+        verdict = self.relevance(unit, scope, found.question, able, found.nearness)
+        shown = {i.id for i in able}
+        dropped = tuple(left for left in found.dropped if left[0] not in shown)
+        because = "" if verdict.relevant else found.nothing_because or verdict.reason
+        told = replace(found, ranked=tuple(able), dropped=dropped, nothing_because=because)
+        return told, self._told_once(able) if verdict.relevant else []
+
+    def _told_once(self, items: Sequence[Item]) -> list[Item]:
+        """Without turns whose memory says as much; a turn that says more stands beside it."""
+        said: dict[int, int] = {}
+        for memory in (i.memory for i in items if i.memory is not None):
+            for evidence in memory.evidence:
+                said[evidence.message] = said.get(evidence.message, 0) + len(memory.text)
         return [
-            i for i in found.items
-            if i.score >= self.policy.min_score and (i.kind != "message" or i.session != session)
+            i for i in items
+            if i.kind != "message" or len(i.text) > self.policy.says_more * said.get(int(i.id[1:]), 0)
         ]  # fmt: skip
 
     def _digest(
@@ -257,6 +277,10 @@ class Context:
         if len(text) > self.policy.passage_chars:
             text = text[: max(0, self.policy.passage_chars - 1)] + "…"
         return f"- [{_day(at, zone)}] {fence(who)}{words['colon']}{text} ({handle})"
+
+
+def _order(item: Item) -> tuple[float, str, int]:
+    return -item.score, item.kind, -int(item.id[1:])
 
 
 def _bygone(unit: Unit, scope: Scope, messages: Collection[int], now: datetime) -> set[int]:

@@ -12,17 +12,17 @@ from datetime import datetime
 from typing import TypeAlias
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
-from jiyi.domain.encoding import micros
-from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat, HeatPolicy
-from jiyi.domain.memory import Category, Memory, Message, Role, Status, Tier, memory_id, message_handle
+from jiyi.domain.memory import Memory, Message, Role, Status, Tier, memory_id, message_handle
 from jiyi.domain.ranking import RankingPolicy, ScoreParts, rescore, score_of
+from jiyi.domain.relevance import standing_out
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
 from jiyi.domain.vectors import Neighbour
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
+from jiyi.pipelines.filters import EVERYTHING, Filters, Span
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single, scan_texts
 from jiyi.pipelines.passages import Passages
@@ -33,9 +33,6 @@ from jiyi.pipelines.timing import Stopwatch
 from jiyi.pipelines.vectors import Embedding, match_vectors, scores_of
 from jiyi.ports import Kind, Unit
 
-KINDS = frozenset({"fact", "memory", "message"})
-"""What is recalled when no kind is asked for."""
-ALL_KINDS = KINDS | {"summary"}
 DIGEST = "a digest of what was said, whose words were not kept"
 WEAK = "nothing covers much of the question"
 
@@ -44,84 +41,6 @@ Near: TypeAlias = Mapping[Kind, list[Neighbour]]
 """The nearest texts of each kind, by meaning."""
 NEAR_AT_BEST = 0.25
 """The relevance of the nearest text that no word of the question is in."""
-
-NEAR = frozenset(Tier) - {Tier.ARCHIVE}
-"""What is recalled unless somebody asks for the archive (SPEC F3)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of time, `since` included and `until` excluded; None is no bound."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def holds(self, at: datetime | None) -> bool:
-        """Whether the instant lies in it; what never happened lies only in the span without bounds."""
-        if self.since is None and self.until is None:
-            return True
-        return at is not None and (self.since is None or at >= self.since) and (self.until is None or at < self.until)
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What may be returned at all. A filter drops; it never reorders."""
-
-    kinds: frozenset[str] = KINDS
-    categories: frozenset[Category] = frozenset()
-    min_importance: int = 1
-    since: datetime | None = None
-    until: datetime | None = None
-    session: str | None = None
-    labels: tuple[tuple[str, str], ...] = ()
-    tiers: frozenset[Tier] = NEAR
-    created: Span = Span()
-    read: Span = Span()
-
-    @property
-    def memories_only(self) -> bool:
-        """Whether something is asked that only memories have."""
-        return self.tiers != NEAR or self.created != Span() or self.read != Span()
-
-    def takes_memory(self, memory: Memory, read_at: datetime | None) -> bool:
-        if self.categories and memory.category not in self.categories:
-            return False
-        if memory.tier not in self.tiers or not self.created.holds(memory.learnt_at) or not self.read.holds(read_at):
-            return False
-        if memory.importance < self.min_importance or not self._in_time(memory.affirmed_at):
-            return False
-        return self.session is None or any(e.session == self.session for e in memory.evidence)
-
-    def takes_message(self, message: Message) -> bool:
-        if self.memories_only:
-            return False
-        if self.session is not None and message.session != self.session:
-            return False
-        if any(message.labels.get(name) != value for name, value in self.labels):
-            return False
-        return self._in_time(message.at)
-
-    def at_place(self) -> Callable[[Place], bool] | None:
-        """Whether a turn can be answered with, as far as its place tells; None when every place will do."""
-        if self.session is None and self.since is None and self.until is None:
-            return None
-        since, until = (None if at is None else micros(at) for at in (self.since, self.until))
-        return lambda place: (
-            self.session in (None, place.session)
-            and (since is None or place.at >= since)
-            and (until is None or place.at < until)
-        )
-
-    def takes_summary(self, summary: SessionSummary) -> bool:
-        """A summary has no labels and no category of its own; of a time is what was said in it."""
-        if self.labels or self.categories or (self.session is not None and summary.session != self.session):
-            return False
-        return (self.since is None or summary.last_at >= self.since) and (
-            self.until is None or summary.first_at < self.until
-        )
-
-    def _in_time(self, at: datetime) -> bool:
-        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +77,9 @@ class Recollection:
 
     `relaxed` says how matching was relaxed when nothing matched as asked, else it is empty.
     `nothing_because` names the cause of an empty answer. `dropped` lists what was found and left out, with the reason;
-    `ranked` what was ranked, of which `items` are the first. `trace_id` is what `explain` takes, empty where none is kept.
+    `ranked` what was ranked, of which `items` are the first. `beside` are the items among those left out that might still
+    be shown beside the answer: weak ones, and turns that a memory stands for. `nearness` says how far the nearest text
+    stands out in meaning. `trace_id` is what `explain` takes, empty where none is kept.
     `took`: the seconds of each channel.
     """
 
@@ -169,6 +90,9 @@ class Recollection:
     nothing_because: str = ""
     dropped: tuple[tuple[str, str], ...] = ()
     ranked: tuple[Item, ...] = field(default=(), repr=False)
+    beside: tuple[Item, ...] = field(default=(), repr=False)
+    nearness: float | None = None
+    question: Question | None = field(default=None, repr=False)
     trace_id: str = field(default="", compare=False)
     took: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
@@ -189,7 +113,7 @@ class Recall:
     embedding: Embedding | None = None
 
     def __call__(
-        self, unit: Unit, scope: Scope, query: str, now: datetime, *, limit: int = 8, filters: Filters = Filters()
+        self, unit: Unit, scope: Scope, query: str, now: datetime, *, limit: int = 8, filters: Filters = EVERYTHING
     ) -> Recollection:
         """Recall inside one scope.
 
@@ -207,19 +131,25 @@ class Recall:
         question = spelt(unit, scope, self.read(query, now), self.read.policy)
         dropped: list[tuple[str, str]] = []
         watch = Stopwatch()
+        beside: list[Item] = []
         facts = self._facts(unit, scope, question, now, filters, dropped)
         watch.lap("facts")
         near = self._near(unit, scope, question, filters)
         watch.lap("meaning")
-        found, relaxed = self._matches(unit, scope, question, near, now, limit, filters, dropped)
+        nearness = standing_out(sorted((n.cosine for found in near.values() for n in found), reverse=True))
+        near = {kind: [n for n in found if n.cosine >= self.passages.policy.min_cosine] for kind, found in near.items()}
+        found, relaxed = self._matches(unit, scope, question, near, now, limit, filters, dropped, beside)
         watch.lap("words")
         found += self._by_meaning(unit, scope, question, near, now, filters, dropped, {item.id for item in found})
         watch.lap("meaning")
         items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
-        ranked = tuple(self._fold_evidence(unit, scope, items, filters, dropped))
+        # What is not believed comes back beside the answer as little as in it.
+        beside = self._fold_evidence(unit, scope, _of_kinds(beside, filters.kinds, []), filters, [], [])
+        ranked = tuple(self._fold_evidence(unit, scope, items, filters, dropped, beside))
         return Recollection(
             query, ranked[:limit], question.words, relaxed if ranked else "",
-            "" if ranked else _cause(question, dropped), tuple(dropped), ranked, took=watch.laps,
+            "" if ranked else _cause(question, dropped), tuple(dropped), ranked, tuple(beside), nearness, question,
+            took=watch.laps,
         )  # fmt: skip
 
     # -------------------------------------------------------------- channels
@@ -262,6 +192,7 @@ class Recall:
         limit: int,
         filters: Filters,
         dropped: list[tuple[str, str]],
+        beside: list[Item],
     ) -> tuple[list[Item], str]:
         """Items of the text channels; relaxed step by step while there are none."""
         steps: tuple[tuple[str, Callable[[Kind], list[Match]]], ...] = (
@@ -284,6 +215,7 @@ class Recall:
                 return items + weak, relaxed
             if items:
                 dropped.extend((item.id, "covers too little of the question") for item in weak)
+                beside += weak
                 return items, relaxed
             if weak:
                 return weak, relaxed or f"{WEAK}, so weak matches are shown"
@@ -310,11 +242,10 @@ class Recall:
         """What means the same as the question, of each kind that is asked for; looked up once."""
         if self.embedding is None:
             return {}
-        policy, found = self.passages.policy, {}
-        for kind in _text_kinds(filters):
-            near = match_vectors(unit, scope, kind, question.core, self.embedding, policy.near)
-            found[kind] = [n for n in near if n.cosine >= policy.min_cosine]
-        return found
+        most = self.passages.policy.near
+        return {
+            kind: match_vectors(unit, scope, kind, question.core, self.embedding, most) for kind in _text_kinds(filters)
+        }
 
     def _by_meaning(
         self,
@@ -432,7 +363,13 @@ class Recall:
     # -------------------------------------------------------------- evidence
 
     def _fold_evidence(
-        self, unit: Unit, scope: Scope, items: list[Item], filters: Filters, dropped: list[tuple[str, str]]
+        self,
+        unit: Unit,
+        scope: Scope,
+        items: list[Item],
+        filters: Filters,
+        dropped: list[tuple[str, str]],
+        beside: list[Item],
     ) -> list[Item]:
         """Recall prefers what was distilled: a message is left out when its memory is in the answer, or when all
         it said is no longer believed (SPEC B6: nothing superseded comes back as current, also not through history).
@@ -451,6 +388,7 @@ class Recall:
             memories = resting.get(handles.get(item.id, 0), [])
             if told := [seq for seq in memories if seq in shown]:
                 dropped.append((item.id, f"is the evidence of {memory_id(told[0])}"))
+                beside.append(item)
             elif memories and not live.intersection(memories):
                 dropped.append((item.id, f"rests on {memory_id(memories[0])}, which is not believed"))
             else:

@@ -313,6 +313,14 @@ class Segmenter:
                 start += len(word)
         return frozenset(starts)
 
+    def cut(self, run: str) -> list[str]:
+        """The dictionary words of a run of Han characters, one after the other."""
+        return self._cut(run)
+
+    def is_stop(self, word: str) -> bool:
+        """Whether a folded word is a stop word."""
+        return word in self._stops
+
     def content_words(self, text: str) -> list[str]:
         """The words of a text that say what it is about: no stop words, no single characters, each once."""
         return [

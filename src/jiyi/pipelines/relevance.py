@@ -1,0 +1,171 @@
+"""The signals by which a context is filled or stays silent, gathered for one question (SPEC R4, decision 0025).
+
+question ─┬─ words, weighed by how telling they are here ─▶ what the candidates cover of them
+          ├─ names ─▶ were they ever mentioned?
+          └─ vectors, where there are any ─▶ how far the nearest stands out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jiyi.domain.language import language_of
+from jiyi.domain.memory import Language, Memory, Message
+from jiyi.domain.relevance import RelevancePolicy, Signals, Verdict, judge
+from jiyi.domain.scope import Scope
+from jiyi.pipelines.passages import TAIL
+from jiyi.pipelines.question import Question
+from jiyi.pipelines.recall import Item
+from jiyi.ports import Kind, Memories, Messages, Unit
+from jiyi.text.names import Name, NameWords, names_in
+from jiyi.text.segmentation import Segmenter
+from jiyi.text.writings import writings
+
+KINDS = (Kind.MESSAGE, Kind.MEMORY)
+LOOKED_AT = 48
+"""Candidates whose words are counted, best first."""
+GRAMMAR = {Language.ZH: ("的", "了", "我", "是"), Language.EN: ("the", "a", "i", "is")}
+"""What every talk in a language holds: where none of it stands, nothing was said in that language."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceWords:
+    """The vocabulary of relevance: words that tell little, words of whoever asks, and how names are written."""
+
+    common: frozenset[str]
+    own: frozenset[str]
+    names: NameWords
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any], segmenter: Segmenter) -> RelevanceWords:
+        common = (
+            term.text for words in data["common"].values() for word in words for term in segmenter.query_terms(word)
+        )
+        own = (term.text for words in data["own"].values() for word in words for term in segmenter.query_terms(word))
+        return cls(frozenset(common), frozenset(own), NameWords.parse(data["names"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Decides for a question and what was found for it whether anything is relevant."""
+
+    words: RelevanceWords
+    segmenter: Segmenter
+    policy: RelevancePolicy
+
+    def __call__(
+        self, unit: Unit, scope: Scope, question: Question, found: Sequence[Item], nearness: float | None
+    ) -> Verdict:
+        """Args:
+        found: candidates, best first. nearness: how far the nearest stands out in meaning, where there are vectors.
+        """
+        return judge(self.signals(unit, scope, question, found, nearness), self.policy)
+
+    def signals(
+        self, unit: Unit, scope: Scope, question: Question, found: Sequence[Item], nearness: float | None
+    ) -> Signals:
+        names = names_in(question.core, self.words.names, self.segmenter)
+        voices = {self.segmenter.fold(i.name) for i in found if i.name} | {self.segmenter.fold(scope.user)}
+        unknown = self._unknown(unit, scope, question, names, voices)
+        return Signals(
+            coverage=self._coverage(unit, scope, question, found),
+            nearness=nearness,
+            unknown=tuple(name.text for name in unknown),
+            own=self._own(question) or len(unknown) < len(names),
+            keyed=any(i.kind == "fact" for i in found),
+            timely=bool(question.times) and not question.content and bool(found),
+        )
+
+    def _own(self, question: Question) -> bool:
+        return any(term in self.words.own for term in question.stops)
+
+    # -------------------------------------------------------------- words
+
+    def _coverage(self, unit: Unit, scope: Scope, question: Question, found: Sequence[Item]) -> float:
+        """The largest share of what the question tells that one of the candidates holds."""
+        terms = [term for term, _ in question.search]
+        if not question.content or not found:
+            return 0.0
+        documents, holding = 0, dict[str, int]()
+        for kind in KINDS:
+            count, held = unit.text.frequencies(scope, kind, terms)
+            documents += count
+            for term, number in held.items():
+                holding[term] = holding.get(term, 0) + number
+        told = [
+            share * (self.policy.common if term.text in self.words.common else 1.0)
+            for term, share in zip(question.content, question.information(documents, holding), strict=True)
+        ]
+        return max(question.coverage(self._held(item.text, terms), told) for item in found[:LOOKED_AT])
+
+    def _held(self, text: str, terms: Sequence[str]) -> int:
+        """Bits of the terms that a text holds; not of those that are cut across its words (二分 of 十二分钟)."""
+        counts, folded = self.segmenter.index_terms(text).counts, self.segmenter.fold(text)
+        starts = self.segmenter.word_starts(folded) | {len(folded)}
+
+        def stands(term: str) -> bool:
+            if term not in counts:
+                return term in folded if len(term) == 1 else False
+            if term[0] < "\u2e80":
+                return True
+            place = folded.find(term)
+            while place >= 0:
+                if place in starts or place + len(term) in starts:
+                    return True
+                place = folded.find(term, place + 1)
+            return False
+
+        return sum(1 << i for i, term in enumerate(terms) if stands(term))
+
+    # -------------------------------------------------------------- names
+
+    def _unknown(
+        self, unit: Unit, scope: Scope, question: Question, names: Sequence[Name], voices: set[str]
+    ) -> list[Name]:
+        """The names that stand in no text, as far as that can be told: not while many texts wait to be indexed, and not in
+        a language in which nothing was ever said, since 京都 may be known as Kyoto."""
+        indexed = unit.text.indexed_up_to(scope)
+        if not names or unit.messages.last_seq(scope) - indexed > TAIL:
+            return []
+        language = language_of(question.core)
+        if not any(unit.text.frequencies(scope, kind, GRAMMAR[language])[1] for kind in KINDS):
+            return []
+        fold = self.segmenter.fold
+        # The question itself may have been observed before it is asked.
+        tail = [fold(m.text) for m in unit.messages.after_seq(scope, indexed, TAIL)]
+        heard = {*voices, *(text for text in tail if " ".join(text.split()) != question.folded)}
+        meant = {question.content[w.origin].text for w in question.wider}
+        return [name for name in names if not self._known(unit, scope, name, question, meant, heard)]
+
+    def _known(
+        self, unit: Unit, scope: Scope, name: Name, question: Question, meant: set[str], heard: set[str]
+    ) -> bool:
+        for mark in name.marks:
+            if any(self.segmenter.fold(mark) in text for text in heard):
+                return True
+            if len(mark) == 1:
+                if any(self._contains(unit, scope, kind, mark, question) for kind in KINDS):
+                    return True
+                continue
+            terms = [t.text for t in self.segmenter.query_terms(mark)][:1]
+            # What is looked for under another name or spelling is known by that.
+            if meant.intersection(terms) or any(self._holds(unit, scope, kind, terms, question) for kind in KINDS):
+                return True
+        return False
+
+    def _holds(self, unit: Unit, scope: Scope, kind: Kind, terms: Sequence[str], question: Question) -> bool:
+        _, held = unit.text.frequencies(scope, kind, terms)
+        if kind is Kind.MEMORY or max(held.values(), default=0) != 1:
+            return bool(held)
+        hits = unit.text.search(scope, kind, [(term, 1.0) for term in terms], 1)
+        return self._others(unit.messages.get(scope, [hit.seq for hit in hits]), question)
+
+    def _contains(self, unit: Unit, scope: Scope, kind: Kind, mark: str, question: Question) -> bool:
+        holder: Messages | Memories = unit.messages if kind is Kind.MESSAGE else unit.memories
+        return self._others(holder.containing(scope, writings(mark), 2), question)
+
+    def _others(self, found: Sequence[Message | Memory], question: Question) -> bool:
+        """Whether any of these is something else than the question itself."""
+        return any(" ".join(self.segmenter.fold(item.text).split()) != question.folded for item in found)
