@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jiyi.domain.access import Role as ServiceRole
+from jiyi.domain.access import ServiceKey
 from jiyi.domain.encoding import (
     CATEGORIES,
     LANGUAGES,
@@ -32,6 +34,7 @@ from jiyi.domain.encoding import (
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Reach, Tombstone
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Evidence, IncomingMessage, Memory, Message, Triple
+from jiyi.domain.once import DoneOnce
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.standing import Consent, Detail, Standing, StandingChange
 from jiyi.domain.summary import SessionSummary
@@ -57,6 +60,7 @@ MEMORY_COLUMNS = (
 EVIDENCE_COLUMNS = "span_start, span_end, at, session, mode, source, trust, until, own"
 SUMMARY_COLUMNS = "session, block, first_at, last_at, language, made_at, method, points"
 RECEIPT_COLUMNS = "plan, at, horizon, reach, erased, copies, verified_at, returned"
+SERVICE_KEY_COLUMNS = "id, name, tenant, roles, digest, made_at, revoked_at"
 STANDING_COLUMNS = "detail, detail_at, paused_at, consent, notice, consent_at"
 
 
@@ -315,3 +319,27 @@ def fresh_messages(
         elif there.text != incoming.text and not (isinstance(there, Message) and there.altered):
             raise ConflictingMessage(incoming.id)
     return fresh
+
+
+# ---------------------------------------------------------------------------------- what services keep
+
+
+@damage
+def done_of(row: Row) -> DoneOnce:
+    """Of key, request, outcome and at."""
+    key, request, outcome, at = row
+    return DoneOnce(bytes(key), bytes(request), json.loads(outcome), instant(at))
+
+
+@damage
+def service_key_of(row: Row) -> ServiceKey:
+    key_id, name, tenant, roles, digest, made, revoked = row
+    granted = frozenset(ServiceRole(role) for role in json.loads(roles))
+    return ServiceKey(key_id, name, tenant, granted, bytes(digest), instant(made), optional_instant(revoked))
+
+
+def service_key_row(key: ServiceKey) -> tuple[Any, ...]:
+    return (
+        key.id, key.name, key.tenant, to_json(sorted(key.roles)), key.digest, micros(key.made_at),
+        optional_micros(key.revoked_at),
+    )  # fmt: skip

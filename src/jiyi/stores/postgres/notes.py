@@ -11,7 +11,8 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import UNDECIDED, Standing
 from jiyi.domain.traces import Trace
 from jiyi.errors import InputError
-from jiyi.ports import ModelCalls, Segments, Standings
+from jiyi.modelled import ModelCalls, Segments
+from jiyi.ports import Standings
 from jiyi.stores.encoding import stored_instant
 from jiyi.stores.numbering import MAX_SEQ, Row, at_most
 from jiyi.stores.postgres.access import PostgresAccess

@@ -13,6 +13,7 @@ from jiyi.stores.postgres.messages import PostgresMessages
 from jiyi.stores.postgres.notes import PostgresModelCalls, PostgresSegments, PostgresStandings, PostgresTraces
 from jiyi.stores.postgres.postings import SQL
 from jiyi.stores.postgres.queue import PostgresJobs, PostgresSchedule
+from jiyi.stores.postgres.served import PostgresOnce, PostgresServiceKeys
 from jiyi.stores.postgres.summaries import PostgresSummaries
 from jiyi.stores.postgres.vectors import PostgresVectors
 from jiyi.stores.postings import Postings, TermHash
@@ -38,6 +39,8 @@ class PostgresUnit:
         self.model_calls = PostgresModelCalls(access)
         self.standings = PostgresStandings(access)
         self.traces = PostgresTraces(access)
+        self.once = PostgresOnce(access)
+        self.service_keys = PostgresServiceKeys(access)
 
     def scopes(self) -> list[Scope]:
         self.access.operate()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
-from typing import Any
 
-from jiyi.domain.access import Role, ServiceKey
-from jiyi.domain.encoding import instant, micros, optional_instant, optional_micros, to_json
+from jiyi.domain.access import ServiceKey
+from jiyi.domain.encoding import micros, to_json
 from jiyi.domain.once import DoneOnce
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
 from jiyi.served import Once, ServiceKeys
-from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import at_most
+from jiyi.stores.rows import SERVICE_KEY_COLUMNS, done_of, service_key_of, service_key_row
 from jiyi.stores.sqlite.access import Access, note_erasure
 
 
@@ -24,7 +22,7 @@ class SqliteOnce(Once):
     def get(self, scope: Scope, key: bytes) -> DoneOnce | None:
         sql = "SELECT key, request, outcome, at FROM done_once WHERE owner = ? AND key = ?"
         found = self._access.rows(sql, (self._access.owner(scope), key))
-        return _done(*found[0]) if found else None
+        return done_of(found[0]) if found else None
 
     def add(self, scope: Scope, done: DoneOnce) -> None:
         owner = self._access.make_owner(scope)
@@ -59,35 +57,17 @@ class SqliteServiceKeys(ServiceKeys):
     def add(self, key: ServiceKey) -> None:
         if self.get(key.id) is not None:
             raise InputError(f"there is a service key {key.id} already")
-        self._access.change(
-            "INSERT INTO service_key (id, name, tenant, roles, digest, made_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                key.id, key.name, key.tenant, to_json(sorted(key.roles)), key.digest, micros(key.made_at),
-                optional_micros(key.revoked_at),
-            ),
-        )  # fmt: skip
+        sql = f"INSERT INTO service_key ({SERVICE_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        self._access.change(sql, service_key_row(key))
 
     def get(self, key_id: str) -> ServiceKey | None:
-        found = self._access.rows(f"{_KEYS} WHERE id = ?", (key_id,))
-        return _key(*found[0]) if found else None
+        found = self._access.rows(f"SELECT {SERVICE_KEY_COLUMNS} FROM service_key WHERE id = ?", (key_id,))
+        return service_key_of(found[0]) if found else None
 
     def all(self) -> list[ServiceKey]:
-        return [_key(*row) for row in self._access.rows(f"{_KEYS} ORDER BY made_at, id")]
+        rows = self._access.rows(f"SELECT {SERVICE_KEY_COLUMNS} FROM service_key ORDER BY made_at, id")
+        return [service_key_of(row) for row in rows]
 
     def revoke(self, key_id: str, at: datetime) -> bool:
         sql = "UPDATE service_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
         return self._access.change(sql, (micros(at), key_id)) > 0
-
-
-_KEYS = "SELECT id, name, tenant, roles, digest, made_at, revoked_at FROM service_key"
-
-
-@damage
-def _done(key: bytes, request: bytes, outcome: str, at: int) -> DoneOnce:
-    return DoneOnce(key, request, json.loads(outcome), instant(at))
-
-
-@damage
-def _key(key_id: str, name: str, tenant: str, roles: str, digest: bytes, made: int, revoked: Any) -> ServiceKey:
-    granted = frozenset(Role(role) for role in json.loads(roles))
-    return ServiceKey(key_id, name, tenant, granted, digest, instant(made), optional_instant(revoked))

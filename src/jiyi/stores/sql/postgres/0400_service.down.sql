@@ -1,0 +1,2 @@
+DROP TABLE service_key;
+DROP TABLE done_once;
