@@ -61,6 +61,7 @@ from jiyi.settings import EmbedderName, GuardPolicy, Settings, read_settings, zo
 from jiyi.stores.carried import NothingCarried
 from jiyi.stores.keys import MemoryKeys
 from jiyi.text.cleaning import Cleaner, CleaningRules, parse_cleaning
+from jiyi.text.kinds import Kinds
 from jiyi.text.poisoning import PoisoningRules, Screen, parse_poisoning
 from jiyi.text.query_reading import Announcements
 from jiyi.text.redaction import Redactor
@@ -201,7 +202,7 @@ def assemble(
     )  # fmt: skip
     recall = Recall(
         indexing, read, Passages(indexing, settings.fusion), facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers,
-        embedding,
+        load_kinds(segmenter), embedding,
     )  # fmt: skip
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
     vectors = VectorView(wanted=embedding is not None)
@@ -403,6 +404,12 @@ def load_synonyms(segmenter: Segmenter, file: str | None = None) -> Synonyms:
     if file is not None:
         groups += parse_synonyms(_read_toml(_own_file(file, "synonyms"), file), file)
     return Synonyms(groups, segmenter)
+
+
+@cache
+def load_kinds(segmenter: Segmenter) -> Kinds:
+    """The shipped kinds of things."""
+    return Kinds(_read_toml(_shipped("kinds.toml"), "kinds.toml"), segmenter)
 
 
 @cache

@@ -62,8 +62,8 @@ class ContextPolicy:
     passage_chars: int = 240
     # A summary of a session must score as much to be shown beside its passages.
     min_score: float = 0.30
-    # So many times as long as the memories that rest on it, a turn says more than they do and is shown as well.
-    says_more: float = 1.5
+    # A turn with so many words that the memories resting on it do not hold says more than they do, and is shown as well.
+    says_more: int = 3
 
 
 @dataclass(frozen=True, slots=True)

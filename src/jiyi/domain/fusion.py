@@ -36,6 +36,9 @@ class FusionPolicy:
     near_word: float = 0.2
     # The word that an unknown one nearly is.
     misspelt: float = 0.6
+    # A thing of the kind that is asked for (cello for instrument), and how many of those that were named here.
+    kind_word: float = 0.3
+    kind_words: int = 12
     # So many other words at the most: each is one more list to read.
     wider_words: int = 24
     # What a word counts for that stands outside the question itself, in the talk around it.

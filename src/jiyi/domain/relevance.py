@@ -19,13 +19,13 @@ class RelevancePolicy:
 
     # The share of what a question tells that one memory or turn must cover: of a question about the user and what is
     # theirs, and of one that could be asked of anybody.
-    own: float = 0.10
-    general: float = 0.20
+    own: float = 0.08
+    general: float = 0.17
     # How much nearer than all else a text must be in meaning, as a share of what is left to 1, to make up for words.
-    near_from: float = 0.15
-    near_enough: float = 0.34
+    near_from: float = 0.20
+    near_enough: float = 0.38
     # What a word counts for that is in every kind of talk (new, work, 今天).
-    common: float = 0.35
+    common: float = 0.15
     # A name never mentioned speaks against what is covered, unless a text is as near in meaning as this.
     veto: bool = True
 

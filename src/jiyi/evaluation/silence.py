@@ -263,7 +263,7 @@ def _asked(me: ScopedMemory, question: Question, evidence: Sequence[Message]) ->
         kept=kept,
         by_memory=kept and not told,
         beside=not kept and any(m.id in cited for m in resting),
-        found=kept or any(item.id in turns | answers for item in block.recollection.items),
+        found=kept or any(item.id in turns | answers for item in block.recollection.ranked),
         shown=shown,
         lost="" if kept else _lost(block, turns | answers),
     )
@@ -301,11 +301,11 @@ def _answers(question: Question, text: str) -> bool:
 def _lost(block: ContextBlock, wanted: Collection[str]) -> str:
     """Where evidence was lost, by what the recollection tells (SPEC R10)."""
     found = block.recollection
-    ranks = {item.id: (rank, item) for rank, item in enumerate(found.items, 1)}
+    ranks = {item.id: (rank, item) for rank, item in enumerate(found.ranked, 1)}
     if hits := sorted(ranks[handle] for handle in wanted if handle in ranks):
         rank, item = hits[0]
         return f"{item.id} was found at rank {rank} with {item.score:.2f} and is not in the block" + (
-            f" ({found.relaxed})" if found.relaxed else ""
+            f" ({found.nothing_because})" if found.nothing_because else ""
         )
     if dropped := [f"{handle} {reason}" for handle, reason in found.dropped if handle in wanted]:
         return "; ".join(dropped)

@@ -157,19 +157,26 @@ class Context:
         shown = {i.id for i in able}
         dropped = tuple(left for left in found.dropped if left[0] not in shown)
         because = "" if verdict.relevant else found.nothing_because or verdict.reason
-        told = replace(found, ranked=tuple(able), dropped=dropped, nothing_because=because)
+        told = replace(found, ranked=tuple(able), dropped=dropped, relaxed="", nothing_because=because)
         return told, self._told_once(able) if verdict.relevant else []
 
     def _told_once(self, items: Sequence[Item]) -> list[Item]:
         """Without turns whose memory says as much; a turn that says more stands beside it."""
-        said: dict[int, int] = {}
+        segmenter = self.recall.indexing.segmenter
+        said: dict[int, set[str]] = {}
         for memory in (i.memory for i in items if i.memory is not None):
+            words = segmenter.index_terms(memory.text).counts.keys()
             for evidence in memory.evidence:
-                said[evidence.message] = said.get(evidence.message, 0) + len(memory.text)
-        return [
-            i for i in items
-            if i.kind != "message" or len(i.text) > self.policy.says_more * said.get(int(i.id[1:]), 0)
-        ]  # fmt: skip
+                said.setdefault(evidence.message, set()).update(words)
+
+        def news(item: Item) -> bool:
+            known = said.get(int(item.id[1:]))
+            if known is None:
+                return True
+            told = {t.text for t in segmenter.query_terms(item.text) if not t.stop and t.kind not in ("bigram", "part")}
+            return len(told - known) >= self.policy.says_more
+
+        return [i for i in items if i.kind != "message" or news(i)]
 
     def _digest(
         self, unit: Unit, scope: Scope, query: str, now: datetime, worth: Sequence[Item], session: str | None

@@ -24,6 +24,7 @@ from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.filters import EVERYTHING, Filters, Span
 from jiyi.pipelines.indexing import Indexing
+from jiyi.pipelines.kinds import named
 from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single, scan_texts
 from jiyi.pipelines.passages import Passages
 from jiyi.pipelines.question import Question, QuestionReader
@@ -32,6 +33,7 @@ from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.timing import Stopwatch
 from jiyi.pipelines.vectors import Embedding, match_vectors, scores_of
 from jiyi.ports import Kind, Unit
+from jiyi.text.kinds import Kinds
 
 DIGEST = "a digest of what was said, whose words were not kept"
 WEAK = "nothing covers much of the question"
@@ -110,6 +112,7 @@ class Recall:
     heat: HeatPolicy
     max_query_chars: int
     tiers: TierPolicy
+    kinds: Kinds
     embedding: Embedding | None = None
 
     def __call__(
@@ -129,6 +132,7 @@ class Recall:
         if limit < 1:
             raise InputError(f"limit = {limit}: ask for 1 item or more")
         question = spelt(unit, scope, self.read(query, now), self.read.policy)
+        question = named(unit, scope, question, self.kinds, self.read.policy)
         dropped: list[tuple[str, str]] = []
         watch = Stopwatch()
         beside: list[Item] = []

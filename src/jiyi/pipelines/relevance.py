@@ -7,6 +7,7 @@ question ─┬─ words, weighed by how telling they are here ─▶ what the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,7 @@ class RelevanceWords:
 
     common: frozenset[str]
     own: frozenset[str]
+    service: re.Pattern[str]
     names: NameWords
 
     @classmethod
@@ -43,8 +45,12 @@ class RelevanceWords:
         common = (
             term.text for words in data["common"].values() for word in words for term in segmenter.query_terms(word)
         )
-        own = (term.text for words in data["own"].values() for word in words for term in segmenter.query_terms(word))
-        return cls(frozenset(common), frozenset(own), NameWords.parse(data["names"]))
+        own = (word for words in data["own"].values() for word in words)
+        phrases = (
+            rf"\b{re.escape(p)}\b" if p.isascii() else re.escape(p) for ps in data["service"].values() for p in ps
+        )
+        service = re.compile("|".join(phrases))
+        return cls(frozenset(common), frozenset(own), service, NameWords.parse(data["names"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,8 @@ class Relevance:
         )
 
     def _own(self, question: Question) -> bool:
-        return any(term in self.words.own for term in question.stops)
+        left = self.words.service.sub(" ", self.segmenter.fold(question.core))
+        return any(t.text in self.words.own for t in self.segmenter.query_terms(left) if t.stop)
 
     # -------------------------------------------------------------- words
 
@@ -98,7 +105,17 @@ class Relevance:
             share * (self.policy.common if term.text in self.words.common else 1.0)
             for term, share in zip(question.content, question.information(documents, holding), strict=True)
         ]
-        return max(question.coverage(self._held(item.text, terms), told) for item in found[:LOOKED_AT])
+        counted = ~self._slips(question)
+        return max(question.coverage(self._held(item.text, terms) & counted, told) for item in found[:LOOKED_AT])
+
+    def _slips(self, question: Question) -> int:
+        """Bits of the words that would be others by a slip of the pen, where one of the two is in every kind of talk."""
+        common, own = self.words.common, len(question.content)
+        return sum(
+            1 << i
+            for i, w in enumerate(question.wider, own)
+            if w.slip and (w.term.text in common or question.content[w.origin].text in common)
+        )
 
     def _held(self, text: str, terms: Sequence[str]) -> int:
         """Bits of the terms that a text holds; not of those that are cut across its words (二分 of 十二分钟)."""
@@ -136,20 +153,24 @@ class Relevance:
         # The question itself may have been observed before it is asked.
         tail = [fold(m.text) for m in unit.messages.after_seq(scope, indexed, TAIL)]
         heard = {*voices, *(text for text in tail if " ".join(text.split()) != question.folded)}
-        meant = {question.content[w.origin].text for w in question.wider}
+        slips = self._slips(question)
+        own = len(question.content)
+        meant = {question.content[w.origin].text for i, w in enumerate(question.wider, own) if not slips >> i & 1}
         return [name for name in names if not self._known(unit, scope, name, question, meant, heard)]
 
     def _known(
         self, unit: Unit, scope: Scope, name: Name, question: Question, meant: set[str], heard: set[str]
     ) -> bool:
-        for mark in name.marks:
+        common = self.words.common
+        for mark in [m for m in name.marks if self.segmenter.fold(m) not in common] or name.marks:
             if any(self.segmenter.fold(mark) in text for text in heard):
                 return True
             if len(mark) == 1:
                 if any(self._contains(unit, scope, kind, mark, question) for kind in KINDS):
                     return True
                 continue
-            terms = [t.text for t in self.segmenter.query_terms(mark)][:1]
+            # Two characters that are no word are indexed as a pair.
+            terms = [t.text for t in self.segmenter.query_terms(mark)][:1] if mark[0] < "\u2e80" else [mark]
             # What is looked for under another name or spelling is known by that.
             if meant.intersection(terms) or any(self._holds(unit, scope, kind, terms, question) for kind in KINDS):
                 return True

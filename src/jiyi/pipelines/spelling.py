@@ -34,7 +34,7 @@ def spelt(unit: Unit, scope: Scope, question: Question, policy: FusionPolicy) ->
         best = max(near, key=lambda n: (counts[n], n))
         if counts[best] and len(question.content) + len(wider) < MAX_QUERY_TERMS:
             origin = next(i for i, t in enumerate(question.content) if t.text == word)
-            wider.append(Wider(replace(question.content[origin], text=best), origin, policy.misspelt))
+            wider.append(Wider(replace(question.content[origin], text=best), origin, policy.misspelt, slip=True))
     return question if len(wider) == len(question.wider) else replace(question, wider=tuple(wider))
 
 

@@ -19,11 +19,12 @@ SAME, NEAR = "same", "near"
 @dataclass(frozen=True, slots=True)
 class Wider:
     """A term that is looked for because of another: `origin` is that one's place in the question, `share` what it is
-    worth beside it, in (0, 1]."""
+    worth beside it, in (0, 1]. `slip`: the other one may be a misspelling of it."""
 
     term: QueryTerm
     origin: int
     share: float
+    slip: bool = False
 
 
 Group = tuple[str, tuple[str, ...]]
