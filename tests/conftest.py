@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.postgres_server import Emptied, Server, debian_binaries, server, wheel_binaries
+from tests.postgres.server import Emptied, Server, debian_binaries, server, wheel_binaries
 
 FULL = os.environ.get("JIYI_COUNTS") == "full"
 COUNTS = {
@@ -21,6 +21,7 @@ COUNTS = {
     "writer_seconds": (2, 10),
     "machine_examples": (30, 400),
     "machine_steps": (20, 40),
+    "same_queries": (150, 2_000),  # on SQLite and on PostgreSQL
 }
 
 # The everyday run tries the same examples each time, so that a red run means a change; the full one looks for new ones.

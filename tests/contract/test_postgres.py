@@ -14,7 +14,7 @@ from jiyi.stores.postgres.backup import restore
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.scanning import numpy_scan
 from jiyi.testing import contract
-from tests.postgres_server import Server
+from tests.postgres.server import Server
 
 
 class Postgres:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from jiyi.assembly import assemble, open_memory
 from jiyi.domain.plans import replay, replay_standing
@@ -19,6 +27,8 @@ from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
 from jiyi.stores.reference import open_reference
 from tests.conftest import Clock, count
+from tests.postgres.server import Emptied, Server
+from tests.postgres.stores import one_server, open_on
 
 SAYINGS = (
     "我们的数据库用的是 MySQL。",
@@ -191,10 +201,27 @@ class NativeMachine(MemoryMachine):
     exact_scores = False
 
 
+class PostgresMachine(MemoryMachine):
+    """`database` is emptied before each example."""
+
+    database: Emptied
+
+    @initialize()
+    def start(self) -> None:
+        self.database.empty()
+        super().start()
+
+    def _open(self) -> MemoryLayer:
+        return open_on(self.database.url, self.folder, self.clock)
+
+
 LIMITS = settings(
     max_examples=count("machine_examples"), stateful_step_count=count("machine_steps"), deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
+
+# Each step is many round trips to a server.
+POSTGRES_LIMITS = settings(LIMITS, max_examples=count("machine_examples") // 3)
 
 
 @pytest.mark.full
@@ -207,3 +234,12 @@ class TestPostings(MemoryMachine.TestCase):
 @pytest.mark.machine
 class TestNative(NativeMachine.TestCase):
     settings = LIMITS
+
+
+@pytest.mark.full
+@pytest.mark.machine
+@one_server
+def test_postgres(postgres: Server) -> None:
+    with closing(postgres.emptied()) as database:
+        machine = type("OnOneServer", (PostgresMachine,), {"database": database})
+        run_state_machine_as_test(machine, settings=POSTGRES_LIMITS)

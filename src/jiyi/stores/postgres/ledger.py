@@ -34,6 +34,10 @@ _HOLDING = "SELECT plan FROM ledger_change WHERE owner = %(owner)s AND memory = 
 """The entries that hold a picture of these memories."""
 
 
+def _put(table: str, columns: str) -> str:
+    return f"INSERT INTO {table} (owner, {columns}) VALUES (%s{', %s' * len(columns.split(', '))})"
+
+
 class PostgresLedger(Ledger):
     def __init__(self, access: PostgresAccess) -> None:
         self._access = access
@@ -41,7 +45,7 @@ class PostgresLedger(Ledger):
     def append(self, scope: Scope, plan: Plan) -> LedgerEntry:
         owner = self._access.make_owner(scope)
         entry = LedgerEntry(self._access.take(owner, "plan"), plan)
-        self._insert(owner, entry)
+        self._insert(owner, [entry])
         return entry
 
     def restore(self, scope: Scope, entries: Sequence[LedgerEntry]) -> None:
@@ -51,41 +55,44 @@ class PostgresLedger(Ledger):
             raise InputError(f"these plans cannot be restored: they do not go on with number {first}")
         if entries:
             self._access.take(owner, "plan", len(entries))
-        for entry in entries:
-            self._insert(owner, entry)
+        self._insert(owner, entries)
 
-    def _insert(self, owner: int, entry: LedgerEntry) -> None:
-        seq, plan = entry.seq, entry.plan
-        if wrong := [c.seq for c in plan.changes if not 1 <= c.seq <= MAX_SEQ]:
+    def _insert(self, owner: int, entries: Sequence[LedgerEntry]) -> None:
+        """All of them table by table: one round trip each, however many there are."""
+        if wrong := [c.seq for e in entries for c in e.plan.changes if not 1 <= c.seq <= MAX_SEQ]:
             raise InputError(f"number {wrong[0]} is outside 1 to {MAX_SEQ:,}")
-        self._access.change(
-            "INSERT INTO ledger (owner, seq, at, verb, actor, surface, undoes, forgotten)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-            (
-                owner,
-                seq,
-                micros(plan.at),
-                plan.verb.value,
-                plan.actor.who,
-                plan.actor.surface,
-                plan.undoes,
-                entry.forgotten,
-            ),
+        plans = [(entry.seq, entry.plan, entry.forgotten) for entry in entries]
+        self._access.change_many(
+            _put("ledger", "seq, at, verb, actor, surface, undoes, forgotten"),
+            [
+                (owner, seq, micros(p.at), p.verb.value, p.actor.who, p.actor.surface, p.undoes, forgotten)
+                for seq, p, forgotten in plans
+            ],
         )
-        if plan.reason or plan.judgements or not entry.forgotten:  # Forgetting took the words with it.
-            self._access.change(
-                "INSERT INTO ledger_words (owner, plan, reason, judgements) VALUES (%s, %s, %s, %s)",
-                (owner, seq, plan.reason, judgements_to_json(plan.judgements)),
-            )
-        if (turn := plan.standing) is not None:
-            sql = "INSERT INTO ledger_standing (owner, plan, before, after) VALUES (%s, %s, %s, %s)"
-            self._access.change(sql, (owner, seq, standing_to_json(turn.before), standing_to_json(turn.after)))
-        rows = [
-            (owner, seq, position, c.seq, memory_to_json(c.before), memory_to_json(c.after))
-            for position, c in enumerate(plan.changes)
-        ]
-        sql = "INSERT INTO ledger_change (owner, plan, position, memory, before, after) VALUES (%s, %s, %s, %s, %s, %s)"
-        self._access.change_many(sql, rows)
+        self._access.change_many(
+            _put("ledger_words", "plan, reason, judgements"),
+            [
+                (owner, seq, p.reason, judgements_to_json(p.judgements))
+                for seq, p, forgotten in plans
+                if p.reason or p.judgements or not forgotten  # Forgetting took the words with it.
+            ],
+        )
+        self._access.change_many(
+            _put("ledger_standing", "plan, before, after"),
+            [
+                (owner, seq, standing_to_json(turn.before), standing_to_json(turn.after))
+                for seq, p, _ in plans
+                if (turn := p.standing) is not None
+            ],
+        )
+        self._access.change_many(
+            _put("ledger_change", "plan, position, memory, before, after"),
+            [
+                (owner, seq, position, c.seq, memory_to_json(c.before), memory_to_json(c.after))
+                for seq, p, _ in plans
+                for position, c in enumerate(p.changes)
+            ],
+        )
 
     def get(self, scope: Scope, seq: int) -> LedgerEntry | None:
         if not 1 <= seq <= MAX_SEQ:
@@ -146,9 +153,10 @@ class PostgresLedger(Ledger):
         owner = self._access.owner(scope)
         if owner is None or not entries:
             return
-        for entry in entries:
-            for table in ("ledger_change", "ledger_words", "ledger_standing"):
-                self._access.change(f"DELETE FROM {table} WHERE owner = %s AND plan = %s", (owner, entry.seq))
-            if self._access.change("DELETE FROM ledger WHERE owner = %s AND seq = %s", (owner, entry.seq)):
-                self._insert(owner, entry)
+        latest = {entry.seq: entry for entry in entries}
+        for table in ("ledger_change", "ledger_words", "ledger_standing"):
+            self._access.change(f"DELETE FROM {table} WHERE owner = %s AND plan = ANY(%s)", (owner, list(latest)))
+        sql = "DELETE FROM ledger WHERE owner = %s AND seq = ANY(%s) RETURNING seq"
+        there = self._access.change_returning(sql, (owner, list(latest)))
+        self._insert(owner, [latest[seq] for (seq,) in there])
         note_erasure(self._access, owner)

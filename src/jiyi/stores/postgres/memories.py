@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -180,42 +181,58 @@ class PostgresMemories(Memories):
 
     def write(self, scope: Scope, changes: Sequence[Change]) -> None:
         owner = self._access.make_owner(scope)
-        for change in changes:
-            if change.after is not None and only_moved(change.before, change.after):
-                self._move(owner, change.after)
-            elif change.after is not None:
-                kept = change.before is not None and change.before.evidence == change.after.evidence
-                self._put(owner, change.after, evidence=not kept)
-            elif 1 <= change.seq <= MAX_SEQ:
-                self._remove(owner, change.seq)
+        # One memory may be changed twice: the last picture counts, and it is written whole.
+        times = Counter(change.seq for change in changes)
+        latest = {change.seq: change for change in changes}
+        moved, put, reasoned = list[Memory](), list[Memory](), list[Memory]()
+        for change in latest.values():
+            once = times[change.seq] == 1
+            if change.after is None:
+                continue
+            if once and only_moved(change.before, change.after):
+                moved.append(change.after)
+                continue
+            put.append(change.after)
+            if not (once and change.before is not None and change.before.evidence == change.after.evidence):
+                reasoned.append(change.after)
+        self._remove(owner, [change.seq for change in latest.values() if change.after is None])
+        self._move(owner, moved)
+        self._put(owner, put)
+        self._put_evidence(owner, reasoned)
         added = [change.seq for change in changes if change.before is None]
         if added:
             self._access.raise_counter(owner, "memory", max(added))
 
-    def _move(self, owner: int, memory: Memory) -> None:
+    def _move(self, owner: int, memories: Sequence[Memory]) -> None:
         """Of the row alone: no index and no evidence knows of tiers, and upkeep moves them by the thousand."""
         sql = "UPDATE memory SET tier = %s, moved_at = %s, low_activity = %s WHERE owner = %s AND seq = %s"
-        moved_at = optional_micros(memory.moved_at)
-        self._access.change(sql, (memory.tier.value, moved_at, memory.low_activity, owner, memory.seq))
+        rows = [(m.tier.value, optional_micros(m.moved_at), m.low_activity, owner, m.seq) for m in memories]
+        self._access.change_many(sql, rows)
 
-    def _remove(self, owner: int, seq: int) -> None:
-        for sql in (
-            "DELETE FROM memory WHERE owner = %s AND seq = %s",
-            "DELETE FROM evidence WHERE owner = %s AND memory = %s",
-            "DELETE FROM heat WHERE owner = %s AND memory = %s",
-        ):
-            self._access.change(sql, (owner, seq))
-
-    def _put(self, owner: int, memory: Memory, *, evidence: bool) -> None:
-        if not 1 <= memory.seq <= MAX_SEQ:
-            raise InputError(f"number {memory.seq} is outside 1 to {MAX_SEQ:,}")
-        self._access.change(_UPSERT, (owner, memory.seq, *memory_row(memory)))
-        if not evidence:
+    def _remove(self, owner: int, seqs: Sequence[int]) -> None:
+        if not seqs:
             return
-        self._access.change("DELETE FROM evidence WHERE owner = %s AND memory = %s", (owner, memory.seq))
-        if wrong := [e.message for e in memory.evidence if not 0 <= e.message <= MAX_SEQ]:
+        for sql in (
+            "DELETE FROM memory WHERE owner = %s AND seq = ANY(%s)",
+            "DELETE FROM evidence WHERE owner = %s AND memory = ANY(%s)",
+            "DELETE FROM heat WHERE owner = %s AND memory = ANY(%s)",
+        ):
+            self._access.change(sql, (owner, numbers(seqs)))
+
+    def _put(self, owner: int, memories: Sequence[Memory]) -> None:
+        if wrong := [m.seq for m in memories if not 1 <= m.seq <= MAX_SEQ]:
             raise InputError(f"number {wrong[0]} is outside 1 to {MAX_SEQ:,}")
-        rows = [(owner, memory.seq, at, e.message, *evidence_row(e)) for at, e in enumerate(memory.evidence)]
+        self._access.change_many(_UPSERT, [(owner, m.seq, *memory_row(m)) for m in memories])
+
+    def _put_evidence(self, owner: int, memories: Sequence[Memory]) -> None:
+        if wrong := [e.message for m in memories for e in m.evidence if not 0 <= e.message <= MAX_SEQ]:
+            raise InputError(f"number {wrong[0]} is outside 1 to {MAX_SEQ:,}")
+        if memories:
+            sql = "DELETE FROM evidence WHERE owner = %s AND memory = ANY(%s)"
+            self._access.change(sql, (owner, [m.seq for m in memories]))
+        rows = [
+            (owner, m.seq, place, e.message, *evidence_row(e)) for m in memories for place, e in enumerate(m.evidence)
+        ]
         self._access.change_many(_EVIDENCE, rows)
 
     # ------------------------------------------------------------------------------ heat

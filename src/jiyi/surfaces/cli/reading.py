@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from jiyi.backends import without_password
 from jiyi.domain.bitemporal import AsOf
 from jiyi.domain.memory import Category, Language, Status, Tier
 from jiyi.domain.profile import ProfileLine, diff_profiles
@@ -132,7 +133,8 @@ def recall(
 
 def _explain(call: Call, trace: str) -> str:
     """The command that explains it, as it can be typed here."""
-    given = (("--db", call.common.db), ("--user", call.common.user), ("--tenant", call.common.tenant))
+    db = None if call.common.db is None else without_password(call.common.db)
+    given = (("--db", db), ("--user", call.common.user), ("--tenant", call.common.tenant))
     return shlex.join(
         ["jiyi", "explain", trace, *(part for name, value in given if value for part in (name, str(value)))]
     )

@@ -1,0 +1,21 @@
+"""Opening memories on a PostgreSQL of the tests' own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jiyi.assembly import open_memory
+from jiyi.jobs import Clock
+from jiyi.memory_layer import MemoryLayer
+from jiyi.settings import PostgresPolicy, Settings
+
+one_server = pytest.mark.parametrize("postgres", ["wheel"], indirect=True)
+"""For tests that are about jiyi rather than about the version of the server."""
+
+
+def open_on(url: str, folder: Path, clock: Clock, **options: Any) -> MemoryLayer:
+    settings = Settings(path=url, worker=False, postgres=PostgresPolicy(folder=str(folder)), **options)
+    return open_memory(settings=settings, clock=clock)
