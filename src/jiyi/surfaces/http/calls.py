@@ -12,7 +12,7 @@ from fastapi import Depends, Header, Request
 
 from jiyi.domain.access import Right
 from jiyi.domain.scope import Scope
-from jiyi.errors import InputError, PlanRefused
+from jiyi.errors import InputError, PlanRefused, SettingsError
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
 from jiyi.surfaces.auth.identity import Identity, scope_of
@@ -83,9 +83,18 @@ async def _enter(request: Request, right: Right, user: str | None, where: str | 
     request.state.scope = scope
     service.limits.take(scope)
     identity.check(right)
-    tz = service.settings.timezone if where is None else where
+    tz = service.settings.timezone if where is None else _zone_name(where)
     me = service.memory.scope(scope.user, tenant=scope.tenant, tz=tz, surface=SURFACE, who=identity.who)
     return Call(service, identity, me, zone(tz))
+
+
+def _zone_name(name: str) -> str:
+    """Raises: InputError: no time zone. It came with the call, so no setting is to blame."""
+    try:
+        zone(name)
+    except SettingsError as error:
+        raise InputError(str(error)) from None
+    return name
 
 
 def _names(values: list[Any]) -> list[str]:
