@@ -20,6 +20,7 @@ COUNTS = {
     "kills": (5, 20),
     "writer_seconds": (2, 10),
     "machine_examples": (30, 400),
+    "graphs": (25, 1000),
     "machine_steps": (20, 40),
     "same_queries": (150, 2_000),  # on SQLite and on PostgreSQL
 }

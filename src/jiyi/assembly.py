@@ -23,6 +23,7 @@ from jiyi.embedders import follow_embedder, open_embedding, vector_rules
 from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
+from jiyi.graph_files import open_graphing
 from jiyi.jobs import Clock
 from jiyi.memory_layer import DICTIONARY, SEGMENTER, MemoryLayer
 from jiyi.pipelines.answering import Answering
@@ -206,7 +207,8 @@ def assemble(
     )  # fmt: skip
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
     vectors = VectorView(wanted=embedding is not None)
-    gateway = Gateway(indexing, settings.gateway, nights, vectors, (TraceView(), OnceView()))
+    graphing = open_graphing(settings, vocabulary, segmenter)
+    gateway = Gateway(indexing, settings.gateway, nights, graphing.view, vectors, (TraceView(), OnceView()))
     merging = Merging(segmenter, load_merge_words(segmenter), settings.merging, settings.heat)
     redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
     distiller = Distiller(
@@ -229,7 +231,7 @@ def assemble(
         vocabulary=vocabulary,
         distiller=distiller,
         judging=judging,
-        answering=Answering(judging, distiller, answers, settings.confidence),
+        answering=Answering(judging, distiller, answers, settings.confidence, graphing),
         indexing=indexing,
         gateway=gateway,
         forgetting=Forgetting(indexing, vocabulary, settings.forgetting),
@@ -251,6 +253,7 @@ def assemble(
         summariser=Summariser(load_cues(), indexing, distiller, redaction, settings.summaries),
         redistiller=Redistiller(retaining, judging, gateway, distiller_identity()),
         retaining=retaining,
+        graphing=graphing,
         model=model,
         embedding=embedding,
     )

@@ -22,6 +22,7 @@ from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.archive import Archive, is_there
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
+from jiyi.pipelines.exploring import Graphing
 from jiyi.pipelines.forgetting import Erasure, Forgetting, Request
 from jiyi.pipelines.gateway import UPKEEP, ForgetReceipt, Gateway
 from jiyi.pipelines.guarding import Guard
@@ -76,6 +77,7 @@ class Parts:
     summariser: Summariser
     redistiller: Redistiller
     retaining: Retaining
+    graphing: Graphing
     model: ModelDistiller | None = None
     embedding: Embedding | None = None
 

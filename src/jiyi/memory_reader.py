@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from jiyi.domain.confidence import confidence
 from jiyi.domain.forgetting import ForgettingReceipt
+from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Language, Memory, Message, Status, Tier, parse_id
 from jiyi.domain.plans import Actor, LedgerEntry
 from jiyi.domain.profile import Profile, render_profile
@@ -30,7 +31,27 @@ from jiyi.pipelines.arguments import (
 from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.explaining import Explanation, explain
+from jiyi.pipelines.exploring import Explorer
 from jiyi.pipelines.filters import KINDS, NEAR, Filters, Span
+from jiyi.pipelines.graph_questions import (
+    Answers,
+    Entity,
+    Insight,
+    NearBy,
+    Path,
+    Picture,
+    Row,
+    Walk,
+    derived,
+    entities,
+    entity,
+    match,
+    neighbours,
+    paths,
+    picture,
+    read_pattern,
+    read_relations,
+)
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.observe import instant
 from jiyi.pipelines.recall import Item, Recollection
@@ -310,6 +331,114 @@ class MemoryReader:
         with self._store.read() as unit:
             return unit.jobs.counts(self._scope, self._clock())
 
+    # ---------------------------------------------------------------- the graph (SPEC G1–G3)
+
+    def entities(self, limit: int = 50, *, language: Language | str | None = None) -> list[Entity]:
+        """What memories speak of now, with all names, those in most triples first.
+
+        Args:
+            language: in which the user's own side is told; by default that of what was said first.
+        """
+        with self._store.read() as unit:
+            return entities(self._explorer(unit, None), limit, self._tongue(unit, language))
+
+    def entity(self, name: str, *, language: Language | str | None = None) -> Entity:
+        """One of them by any of its names: why each is its name, and how much it matters now. Raises: NotFound."""
+        with self._store.read() as unit:
+            return entity(self._explorer(unit, None), name, self._tongue(unit, language, name))
+
+    def neighbours(
+        self,
+        name: str,
+        *,
+        hops: int = 1,
+        relations: Collection[str] = (),
+        min_confidence: float = 0.0,
+        at: datetime | str | None = None,
+        limit: int = 50,
+        language: Language | str | None = None,
+    ) -> Answers[NearBy]:
+        """What is within so many steps of an entity, told or derived, the nearest and surest first.
+
+        Args:
+            name: any of its names; 用户 or User, 贵司 or User's company for the user's own side.
+            relations: only these, by name (COMPETES_WITH) or by what people call them (竞品).
+            min_confidence: of every step. at: what held then, now by default.
+
+        Raises:
+            NotFound: no memory speaks of it. InputError: a relation or number that does not exist.
+        """
+        with self._store.read() as unit:
+            explorer, tongue = self._explorer(unit, at), self._tongue(unit, language, name)
+            found = neighbours(explorer, name, self._walk(relations, min_confidence), hops, limit, tongue)
+            return Answers(tuple(found), explorer.cut)
+
+    def paths(
+        self,
+        start: str,
+        end: str,
+        *,
+        hops: int = 4,
+        relations: Collection[str] = (),
+        min_confidence: float = 0.0,
+        at: datetime | str | None = None,
+        limit: int = 10,
+        language: Language | str | None = None,
+    ) -> Answers[Path]:
+        """Ways from one entity to another in at most so many steps, the shortest and surest first. Takes and raises what
+        `neighbours` does."""
+        with self._store.read() as unit:
+            explorer, tongue = self._explorer(unit, at), self._tongue(unit, language, start, end)
+            found = paths(explorer, start, end, self._walk(relations, min_confidence), hops, limit, tongue)
+            return Answers(tuple(found), explorer.cut)
+
+    def match(
+        self,
+        pattern: Sequence[Sequence[str]],
+        *,
+        past: bool = False,
+        min_confidence: float = 0.0,
+        at: datetime | str | None = None,
+        limit: int = 50,
+        language: Language | str | None = None,
+    ) -> Answers[Row]:
+        """Where all triples of a pattern hold: `[("?who", "COMPETES_WITH", "?x"), ("?x", "HAS_PRICE", "?price")]`.
+
+        Args:
+            pattern: triples of ?variables and names; a relation by name, by what people call it, or "*" for any.
+            past: also what is over. Each answer says how many days lie between the beginnings of its triples.
+
+        Raises:
+            InputError: a pattern that cannot be looked for.
+        """
+        atoms = read_pattern(pattern, self._parts.vocabulary, self._parts.graphing.rules, past=past)
+        with self._store.read() as unit:
+            explorer = self._explorer(unit, at)
+            tongue = self._tongue(unit, language, *(t for a in atoms for t in a.terms if not t.startswith("?")))
+            found = match(explorer, atoms, self._walk((), min_confidence), limit, tongue)
+            return Answers(tuple(found), explorer.cut)
+
+    def derived(self, *, at: datetime | str | None = None, language: Language | str | None = None) -> Answers[Insight]:
+        """What the fusion rules make of what is known now, each with its rule and its premises (SPEC G2)."""
+        with self._store.read() as unit:
+            explorer = self._explorer(unit, at)
+            return Answers(tuple(derived(explorer, self._tongue(unit, language))), explorer.cut)
+
+    def graph(
+        self,
+        *,
+        around: str | None = None,
+        hops: int = 2,
+        relations: Collection[str] = (),
+        min_confidence: float = 0.0,
+        at: datetime | str | None = None,
+        language: Language | str | None = None,
+    ) -> Picture:
+        """All of it, or what is near one entity. `pipelines.graph_export` writes it as GraphML, JSON or Mermaid."""
+        with self._store.read() as unit:
+            explorer, tongue = self._explorer(unit, at), self._tongue(unit, language, *filter(None, [around]))
+            return picture(explorer, self._walk(relations, min_confidence), around, hops, tongue)
+
     # ---------------------------------------------------------------- why
 
     def explain(self, trace: str, *, why: str | None = None) -> Explanation:
@@ -335,6 +464,24 @@ class MemoryReader:
             return unit.traces.latest(self._scope, limit)
 
     # ---------------------------------------------------------------- small parts
+
+    def _explorer(self, unit: Unit, at: datetime | str | None) -> Explorer:
+        then = None if at is None else instant(at)
+        return Explorer(unit, self._scope, self._parts.graphing, self._clock(), then)
+
+    def _walk(self, relations: Collection[str], min_confidence: float) -> Walk:
+        if not 0 <= min_confidence <= 1:
+            raise InputError(f"min_confidence = {min_confidence}: use 0 to 1")
+        names = [relations] if isinstance(relations, str) else relations
+        return Walk(read_relations(names, self._parts.vocabulary, self._parts.graphing.rules), min_confidence)
+
+    def _tongue(self, unit: Unit, language: Language | str | None, *said: str) -> Language:
+        """The language that was asked for; else that of the question, else that of what was said first."""
+        if language is not None:
+            return read_language(language)
+        first = unit.memories.listing(self._scope, limit=1)
+        default = first[0].language if first else Language.ZH
+        return language_of(" ".join(s for s in said if not s.startswith("@")), default)
 
     def _trace(
         self,

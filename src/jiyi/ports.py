@@ -30,6 +30,7 @@ from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.domain.vectors import Neighbour, Vector, VectorSet
 from jiyi.forgotten import Forgotten
+from jiyi.graphs import Graph
 from jiyi.modelled import ModelCalls, Segments
 from jiyi.queues import Jobs, Schedule
 from jiyi.served import Once, ServiceKeys
@@ -477,6 +478,8 @@ class Unit(Protocol):
     def once(self) -> Once: ...
     @property
     def service_keys(self) -> ServiceKeys: ...
+    @property
+    def graph(self) -> Graph: ...
 
     def scopes(self) -> Iterable[Scope]:
         """*Operator.* Every scope that was ever written to, in order of creation."""

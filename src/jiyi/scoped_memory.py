@@ -38,6 +38,7 @@ from jiyi.pipelines.redistil import Redistilled
 from jiyi.pipelines.retention import Decision, Retention, choose, consent, pause, read_retention, resume
 from jiyi.pipelines.segments import close_segment
 from jiyi.pipelines.summarise import queue_session
+from jiyi.pipelines.uniting import check_names, unite
 from jiyi.pipelines.upkeep import Upkept, keep_up
 from jiyi.pipelines.user_file import (
     ReadProfile,
@@ -299,6 +300,20 @@ class ScopedMemory(MemoryReader):
 
         return self._write(work)
 
+    def merge_entities(self, one: str, other: str, *, dry_run: bool = False) -> Receipt:
+        """Two names mean one thing: from now on all that is known of either is known of both (SPEC G1).
+
+        It is a statement of the user, so it can be undone, corrected and forgotten like one.
+
+        Raises:
+            NotFound: no memory speaks of either. InputError: no two names. MemoryPaused: the memory is paused.
+        """
+        return self._unite(one, other, Verb.UNITE, dry_run=dry_run)
+
+    def split_entities(self, one: str, other: str, *, dry_run: bool = False) -> Receipt:
+        """Two names do not mean one thing, whoever said or knows so (SPEC G1). Takes and raises what `merge_entities` does."""
+        return self._unite(one, other, Verb.SPLIT, dry_run=dry_run)
+
     def forget(
         self,
         *,
@@ -518,6 +533,23 @@ class ScopedMemory(MemoryReader):
         return write_once(
             self._store, self._scope, self._asked, work, self._clock(), settings.once, settings.gateway
         )  # fmt: skip
+
+    def _unite(self, one: str, other: str, verb: Verb, *, dry_run: bool) -> Receipt:
+        parts, now = self._parts, self._clock()
+        names = (self._declared(one, Category.GENERAL), self._declared(other, Category.GENERAL))
+        check_names(*names)
+        told = " and ".join(names)
+        occasion = Occasion(verb, self._actor, now, f"{told} are {'two things' if verb is Verb.SPLIT else 'one thing'}")
+
+        def plan(unit: Unit) -> Plan:
+            parts.gateway.check_awake(unit, self._scope, verb)
+            apart = verb is Verb.SPLIT
+            return unite(unit, self._scope, names, occasion, parts.judging, parts.graphing.view, apart=apart)
+
+        if dry_run:
+            with self._store.read() as unit:
+                return parts.gateway.preview(plan(unit))
+        return self._write(lambda unit: parts.gateway.apply(unit, self._scope, plan(unit)))
 
     def _begin_redistilling(self, unit: Unit, now: datetime) -> int:
         self._parts.gateway.check_awake(unit, self._scope, Verb.REDISTIL)

@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.forgetting import ForgettingPolicy
 from jiyi.domain.fusion import FusionPolicy
+from jiyi.domain.graph import GraphPolicy
 from jiyi.domain.heat import HeatPolicy
 from jiyi.domain.merging import MergingPolicy
 from jiyi.domain.nights import NightPolicy
@@ -295,6 +296,8 @@ class Settings:
     embedder: EmbedderName = "none"
     # A TOML file with synonyms of your own ([zh] and [en], each with lists `same` and `near`), beside the shipped ones.
     synonyms: str | None = None
+    # A JSON file with fusion rules of your own in place of the shipped ones (docs/graph.md; `jiyi rules show` prints those).
+    fusion_rules: str | None = None
     # An engine that finds the nearest vectors, beside the database, which holds them all the same and looks through them itself
     # without one: chroma:FOLDER, or chroma:http://HOST:PORT (the extra chroma).
     vector_engine: str | None = None
@@ -308,6 +311,7 @@ class Settings:
     ranking: RankingPolicy = field(default_factory=RankingPolicy)
     fusion: FusionPolicy = field(default_factory=FusionPolicy)
     heat: HeatPolicy = field(default_factory=HeatPolicy)
+    graph: GraphPolicy = field(default_factory=GraphPolicy)
     profile: ProfilePolicy = field(default_factory=ProfilePolicy)
     working: WorkingPolicy = field(default_factory=WorkingPolicy)
     context: ContextPolicy = field(default_factory=ContextPolicy)

@@ -61,6 +61,8 @@ class Verb(StrEnum):
     UNDO = "undo"
     UPKEEP = "upkeep"
     MERGE = "merge"
+    UNITE = "unite"
+    SPLIT = "split"
     RETENTION = "retention"
     PAUSE = "pause"
     RESUME = "resume"

@@ -23,6 +23,7 @@ class Topic(StrEnum):
     CONFLICT = "conflict"  # two things were said that cannot both hold
     HEARSAY = "hearsay"  # it was only inferred, or somebody else said it
     DOUBT = "doubt"  # it was said to be wrong, not by what else it would be
+    RULE = "rule"  # a rule found it at odds with something else (SPEC G2)
     EXPIRED = "expired"  # a third party verified it, longer ago than that is good for
 
 
@@ -56,6 +57,7 @@ WORDS = {
         Topic.HEARSAY: "听说“{text}”（{date}），是这样吗？",
         Topic.DOUBT: "“{text}”（{date}）可能有误，现在是这样吗？",
         Topic.EXPIRED: "“{text}”（{date} 核实过）现在还是这样吗？",
+        Topic.RULE: "{why}“{text}”（{date}）现在还是这样吗？",
         "option": "“{text}”（{date}，{id}）", "and": "；",
     },
     Language.EN: {
@@ -63,6 +65,7 @@ WORDS = {
         Topic.HEARSAY: "“{text}” is hearsay of {date}. Is it so?",
         Topic.DOUBT: "“{text}” ({date}) may be wrong. Is it so?",
         Topic.EXPIRED: "“{text}” was verified on {date}. Is it still so?",
+        Topic.RULE: "{why} Is “{text}” ({date}) still so?",
         "option": "“{text}” ({date}, {id})", "and": "; ",
     },
 }  # fmt: skip
@@ -98,6 +101,16 @@ def questions(
         options = sorted([*(standing[seq] for seq in rivals), *waiting], key=lambda m: (m.affirmed_at, m.seq))
         asked.append(_question(Topic.CONFLICT, tuple(options), min(m.seq for m in waiting), zone))
     return sorted(asked, key=lambda q: (q.since, q.number))
+
+
+def asked_by_rule(memory: Memory, why: Mapping[Language, str], zone: tzinfo) -> Question:
+    """Whether a memory still holds, since a rule found it at odds with another: `why` says so in each language."""
+    tongue, day = memory.language, _day(memory.affirmed_at, zone)
+    told = why[tongue].rstrip("。.")
+    if not told.endswith(("?", "？", "!", "！")):
+        told += "。" if tongue is Language.ZH else "."
+    text = WORDS[tongue][Topic.RULE].format(why=told, text=memory.text, date=day)
+    return Question(memory.seq, Topic.RULE, text, (memory,), memory.affirmed_at, tongue)
 
 
 def worth_asking(memory: Memory) -> bool:

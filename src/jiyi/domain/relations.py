@@ -75,6 +75,7 @@ class Relation:
     hold for the same object; `inverse` the relation read from the object's side; `refines` in what way its values are made more
     precise, if they are. `of` is what its subjects are
     (person, company, thing, event), `scenes` where it comes up, `weight` how much it tells there (0 to 1).
+    `identity`: its subject and object are two names of one thing (SPEC G1).
     """
 
     name: str
@@ -93,6 +94,7 @@ class Relation:
     of: tuple[str, ...] = ("person",)
     scenes: tuple[str, ...] = ("life",)
     weight: float = 0.5
+    identity: bool = False
 
     def label(self, language: Language) -> str:
         """The relation's everyday name, for a line of the profile."""
@@ -132,6 +134,11 @@ class Vocabulary:
     def get(self, name: str) -> Relation | None:
         return self._relations.get(name)
 
+    @property
+    def identities(self) -> tuple[Relation, ...]:
+        """The relations whose two ends are names of one thing."""
+        return tuple(r for r in self._relations.values() if r.identity)
+
 
 def parse_vocabulary(data: Mapping[str, Any]) -> Vocabulary:
     """Read `[RELATION_NAME]` tables of a parsed TOML file.
@@ -147,7 +154,7 @@ def _relation(name: str, table: Any) -> Relation:
         raise SettingsError(f"relation {name}: expected a table [{name}]")
     unknown = set(table) - {
         "category", "single", "subject", "names", "verbs", "says", "importance", "object", "inverse", "antonym",
-        "of", "scenes", "weight", "deeds", "refines",
+        "of", "scenes", "weight", "deeds", "refines", "identity",
     }  # fmt: skip
     if unknown:
         raise SettingsError(f"relation {name}: unknown field {', '.join(sorted(unknown))}")
@@ -169,6 +176,7 @@ def _relation(name: str, table: Any) -> Relation:
             of=tuple(table.get("of", ("person",))),
             scenes=tuple(table.get("scenes", ("life",))),
             weight=float(table.get("weight", 0.5)),
+            identity=bool(table.get("identity", False)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise SettingsError(f"relation {name}: missing or wrong value {error}") from error

@@ -7,14 +7,15 @@ from datetime import datetime, tzinfo
 
 from jiyi.domain.belief import Observation, rival_keys
 from jiyi.domain.confidence import ConfidencePolicy
-from jiyi.domain.memory import Evidence, Memory, Mode, Source, parse_id
+from jiyi.domain.memory import Evidence, Language, Memory, Mode, Source, parse_id
 from jiyi.domain.plans import Plan
-from jiyi.domain.questions import ANSWERED, Answer, AnswerWords, Kind, Question, questions, read_answer
-from jiyi.domain.relations import render
+from jiyi.domain.questions import ANSWERED, Answer, AnswerWords, Kind, Question, asked_by_rule, questions, read_answer
+from jiyi.domain.relations import render, subject_name
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.distil import Distiller
+from jiyi.pipelines.exploring import Explorer, Graphing
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.ports import Unit
 
@@ -30,6 +31,7 @@ class Answering:
     distiller: Distiller
     words: AnswerWords
     confidence: ConfidencePolicy
+    graphing: Graphing
 
     def questions(self, unit: Unit, scope: Scope, now: datetime, zone: tzinfo) -> list[Question]:
         """What the user may be asked, the oldest first."""
@@ -37,7 +39,26 @@ class Answering:
         unsettled = unit.memories.unsettled(scope)
         keys = {key for m in unsettled for key in rival_keys(m, vocabulary)}
         live = unit.memories.of_keys(scope, keys, limit=4 * len(keys) + 64) if keys else []
-        return questions(unsettled, live, vocabulary, now, zone, self.confidence)
+        asked = questions(unsettled, live, vocabulary, now, zone, self.confidence)
+        return asked + self._by_rules(unit, scope, {q.number for q in asked}, now, zone)
+
+    def _by_rules(self, unit: Unit, scope: Scope, asked: set[int], now: datetime, zone: tzinfo) -> list[Question]:
+        """What the fusion rules find at odds (SPEC G2), and the user has not been asked about since it is."""
+        explorer = Explorer(unit, scope, self.graphing, now)
+        found: dict[int, Question] = {}
+        for one in explorer.asked():
+            memories = unit.memories.get(scope, one.premises)
+            memory = next(m for m in memories if m.seq == one.edge.memory)
+            since = max(link.edge.valid_from for link in one.match.links)
+            settled = any(e.session == ANSWERED and e.at >= since for m in memories for e in m.evidence)
+            if settled or memory.unasked or memory.seq in asked:
+                continue
+            why = {
+                language: one.rule.told(language, {v: subject_name(n, language) for v, n in one.match.bound.items()})
+                for language in Language
+            }
+            found.setdefault(memory.seq, asked_by_rule(memory, why, zone))
+        return [question for _, question in sorted(found.items())]
 
     def plan(self, unit: Unit, scope: Scope, question: str, text: str, occasion: Occasion, zone: tzinfo) -> Plan:
         """What an answer changes.

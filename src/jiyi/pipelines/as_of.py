@@ -26,6 +26,7 @@ from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError, StoreError
 from jiyi.forgotten import Forgotten
+from jiyi.graphs import Graph
 from jiyi.modelled import ModelCalls, Segments
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.filters import Filters
@@ -167,6 +168,11 @@ class UnitThen(Unit):
     @property
     def model_calls(self) -> ModelCalls:
         return self._unit.model_calls
+
+    @property
+    def graph(self) -> Graph:
+        """That of today: what held when is asked of its edges."""
+        return self._unit.graph
 
     @property
     def traces(self) -> Traces:

@@ -31,6 +31,7 @@ from jiyi.domain.standing import Standing
 from jiyi.errors import MemoryPaused, NotFound, PlanRefused
 from jiyi.pipelines.archive import Archive
 from jiyi.pipelines.forgetting import Erasure
+from jiyi.pipelines.graph_view import GraphView
 from jiyi.pipelines.indexing import Indexing, TextView
 from jiyi.pipelines.merging import merged_into
 from jiyi.pipelines.summaries import SummaryView
@@ -41,7 +42,7 @@ from jiyi.views import View
 
 T = TypeVar("T")
 
-SAID_NOW = frozenset({Verb.REMEMBER, Verb.CORRECT, Verb.ANSWER, Verb.PROFILE, Verb.FORGET})
+SAID_NOW = frozenset({Verb.REMEMBER, Verb.CORRECT, Verb.ANSWER, Verb.PROFILE, Verb.UNITE, Verb.SPLIT, Verb.FORGET})
 """What the user says at this moment is said anew, whatever was forgotten before."""
 
 UPKEEP = "upkeep"
@@ -109,12 +110,13 @@ class Gateway:
     indexing: Indexing
     policy: GatewayPolicy
     night: Callable[[datetime], datetime]
+    graph: GraphView
     vectors: VectorView = field(default_factory=VectorView)
     more_views: tuple[View, ...] = ()
 
     @property
     def views(self) -> tuple[View, ...]:
-        return (TextView(self.indexing), SummaryView(self.indexing), self.vectors, *self.more_views)
+        return (TextView(self.indexing), SummaryView(self.indexing), self.vectors, self.graph, *self.more_views)
 
     def preview(self, plan: Plan) -> Receipt:
         """What `apply` would answer, without doing it."""
@@ -155,6 +157,7 @@ class Gateway:
         if plan.standing is not None:
             unit.standings.set(scope, plan.standing.after)
         self._reindex(unit, scope, plan)
+        self.graph.follow(unit, scope, plan.changes)
         entry = unit.ledger.append(scope, plan)
         if plan.changes and plan.verb is not Verb.UPKEEP:
             unit.schedule.sooner(scope, UPKEEP, self.night(plan.at))
@@ -173,6 +176,7 @@ class Gateway:
         whole = replace(plan, changes=(*plan.changes, *pointing))
         unit.memories.write(scope, whole.changes)
         self._reindex(unit, scope, plan)
+        self.graph.follow(unit, scope, whole.changes)
         unit.ledger.erase(scope, gone | merged_into(unit, scope, gone))
         entry = unit.ledger.append(scope, replace(plan, changes=tuple(pointing)))
         return Receipt(plan.verb, plan_id(entry.seq), whole, impact(whole, self.policy))
@@ -205,6 +209,7 @@ class Gateway:
         changes = tuple(c for c in plan.changes if c.after is not None or c.seq in stored)
         self._check_current(unit, scope, replace(plan, changes=changes))
         unit.memories.write(scope, changes)
+        self.graph.follow(unit, scope, [c for c in changes if c.after is not None])
         self._rewrite_messages(unit, scope, erasure.blots)
         erased = Erased(
             plan.at, erasure.blots, tuple(c.before for c in changes if c.after is None and c.before is not None)
@@ -233,6 +238,7 @@ class Gateway:
         unit.memories.write(scope, plan.changes)
         if plan.standing is not None:
             unit.standings.set(scope, plan.standing.after)
+        self.graph.follow(unit, scope, [c for c in plan.changes if c.after is not None])
         blots = tuple(one.blotted() for one in left)
         self._rewrite_messages(unit, scope, blots)
         gone = tuple(c.before for c in plan.changes if c.after is None and c.before is not None)

@@ -28,6 +28,7 @@ from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
 from jiyi.ports import BM25, Check, Document, Hit, Kind, Occurrence, SessionInfo, Store, StoreInfo, Unit
 from jiyi.queues import DeadJob, Job, JobCounts, Lane
 from jiyi.stores.reference_forgotten import ReferenceForgotten
+from jiyi.stores.reference_graph import ReferenceGraph
 from jiyi.stores.reference_ledger import ReferenceLedger, ReferenceStandings
 from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments
 from jiyi.stores.reference_schedule import ReferenceSchedule
@@ -63,6 +64,7 @@ class _Unit:
         self.traces = ReferenceTraces(access)
         self.once = ReferenceOnce(access)
         self.service_keys = ReferenceServiceKeys(access)
+        self.graph = ReferenceGraph(access)
 
     def scopes(self) -> list[Scope]:
         return list(self._access.all().scopes)

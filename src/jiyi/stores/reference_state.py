@@ -14,7 +14,9 @@ from typing import Any, Self
 
 from jiyi.domain.access import ServiceKey
 from jiyi.domain.asking import ModelCall
+from jiyi.domain.entities import Name
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Tombstone
+from jiyi.domain.graph import Edge
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.once import DoneOnce
@@ -59,6 +61,8 @@ class ScopeState:
     standing: Standing = UNDECIDED
     traces: dict[str, Trace] = field(default_factory=dict)
     once: dict[bytes, DoneOnce] = field(default_factory=dict)
+    names: dict[str, Name] = field(default_factory=dict)
+    edges: dict[int, Edge] = field(default_factory=dict)
 
     def copy(self) -> Self:
         return replace(self, **_copied_dicts(self))

@@ -32,6 +32,7 @@ from jiyi.domain.encoding import (
     utc_offset,
 )
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Reach, Tombstone
+from jiyi.domain.graph import Edge, Link
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Evidence, IncomingMessage, Memory, Message, Triple
 from jiyi.domain.once import DoneOnce
@@ -343,3 +344,22 @@ def service_key_row(key: ServiceKey) -> tuple[Any, ...]:
         key.id, key.name, key.tenant, to_json(sorted(key.roles)), key.digest, micros(key.made_at),
         optional_micros(key.revoked_at),
     )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------- the graph
+
+
+@damage
+def edge_of(row: Row) -> Edge:
+    """Of memory, names of both ends around the relation, and what the memory is worth."""
+    memory, subject, relation, obj, literal, source, start, affirmed_at, valid_from, valid_to, mentions = row
+    return Edge(
+        seq_of(memory), subject, relation, obj, bool(literal), SOURCES[source], start, instant(affirmed_at),
+        instant(valid_from), optional_instant(valid_to), mentions,
+    )  # fmt: skip
+
+
+def link_of(row: Row) -> Link:
+    """Of an edge and the names of the nodes of both ends."""
+    *edge, start, end = row
+    return Link(edge_of(tuple(edge)), str(start), str(end))

@@ -20,6 +20,7 @@ To hold a store of your own to them, subclass with your fixtures and run pytest:
 
 from jiyi.testing.contract_base import Contract
 from jiyi.testing.contract_forgotten import ForgottenContract
+from jiyi.testing.contract_graph import GraphContract
 from jiyi.testing.contract_jobs import JobsContract
 from jiyi.testing.contract_ledger import LedgerContract
 from jiyi.testing.contract_memories import MemoriesContract
@@ -37,6 +38,7 @@ from jiyi.testing.contract_vectors import VectorIndexContract
 __all__ = [
     "Contract",
     "ForgottenContract",
+    "GraphContract",
     "JobsContract",
     "LedgerContract",
     "MemoriesContract",

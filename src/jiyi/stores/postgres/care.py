@@ -16,7 +16,7 @@ from jiyi.stores.postgres.unit import PostgresUnit
 from jiyi.stores.text_index import KindIndex
 
 PURGE_SECONDS = 30
-NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger", "summary": "summary"}
+NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger", "summary": "summary", "name": "graph_name"}
 """Counters of numbers given out, and the table whose rows have them."""
 
 log = logging.getLogger("jiyi.postgres")

@@ -7,6 +7,7 @@ from jiyi.domain.vectors import Scan
 from jiyi.ports import BM25, Kind
 from jiyi.stores.postgres.access import PostgresAccess
 from jiyi.stores.postgres.forgotten import PostgresForgotten
+from jiyi.stores.postgres.graph import PostgresGraph
 from jiyi.stores.postgres.ledger import PostgresLedger
 from jiyi.stores.postgres.memories import PostgresMemories
 from jiyi.stores.postgres.messages import PostgresMessages
@@ -39,6 +40,7 @@ class PostgresUnit:
         self.model_calls = PostgresModelCalls(access)
         self.standings = PostgresStandings(access)
         self.traces = PostgresTraces(access)
+        self.graph = PostgresGraph(access)
         self.once = PostgresOnce(access)
         self.service_keys = PostgresServiceKeys(access)
 

@@ -19,7 +19,7 @@ from jiyi.stores.text_index import KIND_NUMBERS, KindIndex
 CHECKPOINT_SECONDS = 30.0
 VACUUM_IN_MEMORY_BYTES = 256 << 20
 
-NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger", "summary": "summary"}
+NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger", "summary": "summary", "name": "graph_name"}
 """Counters of numbers given out, and the table whose keys hold them."""
 
 

@@ -6,6 +6,7 @@ from jiyi.domain.scope import Scope
 from jiyi.ports import Unit
 from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.forgotten import SqliteForgotten
+from jiyi.stores.sqlite.graph import SqliteGraph
 from jiyi.stores.sqlite.jobs import SqliteJobs
 from jiyi.stores.sqlite.ledger import SqliteLedger
 from jiyi.stores.sqlite.memories import SqliteMemories
@@ -39,6 +40,7 @@ class SqliteUnit(Unit):
         self._traces = SqliteTraces(access)
         self._once = SqliteOnce(access)
         self._service_keys = SqliteServiceKeys(access)
+        self._graph = SqliteGraph(access)
 
     @property
     def forgotten(self) -> SqliteForgotten:
@@ -99,6 +101,10 @@ class SqliteUnit(Unit):
     @property
     def service_keys(self) -> SqliteServiceKeys:
         return self._service_keys
+
+    @property
+    def graph(self) -> SqliteGraph:
+        return self._graph
 
     @property
     def access(self) -> Access:

@@ -20,10 +20,12 @@ from jiyi.surfaces.cli import (
     explaining,
     exporting,
     forgetting,
+    graph,
     importing,
     measuring,
     reading,
     retaining,
+    rules,
     serving,
     serving_mcp,
     upkeep,
@@ -199,6 +201,29 @@ GROUPS: dict[str, dict[str, Action]] = {
 for heading, commands in GROUPS.items():
     for name, action in commands.items():
         app.command(name, rich_help_panel=heading)(with_common(action))
+
+GRAPH: dict[str, Action] = {
+    "entities": graph.entities,
+    "neighbours": graph.neighbours,
+    "paths": graph.paths,
+    "match": graph.match,
+    "export": graph.export,
+    "merge": graph.merge,
+    "split": graph.split,
+}
+RULES: dict[str, Action] = {
+    "check": rules.check,
+    "dry-run": rules.dry_run,
+    "explain": rules.explain,
+    "show": rules.show,
+}
+graphs = typer.Typer(help="What memories speak of, and what leads from one thing to another.", no_args_is_help=True)
+fusion = typer.Typer(help="The rules by which triples that meet lead to more.", no_args_is_help=True)
+for group, actions in ((graphs, GRAPH), (fusion, RULES)):
+    for name, action in actions.items():
+        group.command(name)(with_common(action))
+app.add_typer(graphs, name="graph", rich_help_panel="Ask")
+app.add_typer(fusion, name="rules", rich_help_panel="Operate")
 
 evaluation = typer.Typer(help="Measure what memory does, on labelled cases and on public data.", no_args_is_help=True)
 evaluation.command("cases")(with_common(measuring.cases))

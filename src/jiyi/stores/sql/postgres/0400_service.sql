@@ -6,7 +6,7 @@ CREATE TABLE done_once (
     request bytea NOT NULL,                            -- a keyed hash of what was asked; empty after a forgetting
     outcome text NOT NULL,                             -- JSON: numbers of plans and messages
     PRIMARY KEY (owner, key)
-);
+) PARTITION BY HASH (owner);
 
 CREATE INDEX done_once_at ON done_once (owner, at);
 
@@ -20,4 +20,5 @@ CREATE TABLE service_key (
     revoked_at bigint
 );
 
+SELECT make_partitions('done_once');
 SELECT lock_rows('done_once', true, false), lock_rows('service_key', false, true);

@@ -1,0 +1,59 @@
+"""Makes what questions about the graph need from its files: the names of things, and the fusion rules. A part of assembly."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from jiyi.domain.entities import EntityWords, parse_entities
+from jiyi.domain.fusion_rules import RuleSet, parse_rules
+from jiyi.domain.relations import Vocabulary
+from jiyi.errors import SettingsError
+from jiyi.pipelines.exploring import Graphing
+from jiyi.pipelines.graph_view import GraphView
+from jiyi.settings import Settings
+from jiyi.text.segmentation import Segmenter
+
+RULES = "fusion_rules.json"
+
+
+def open_graphing(settings: Settings, vocabulary: Vocabulary, segmenter: Segmenter) -> Graphing:
+    """The graph as a view, with the rules that the settings name.
+
+    Raises:
+        SettingsError: the file of rules cannot be read, or has faults: each with its line.
+    """
+    view = GraphView(vocabulary, load_entities(segmenter))
+    return Graphing(view, load_rules(vocabulary, settings.fusion_rules), settings.confidence, settings.graph)
+
+
+@cache
+def load_entities(segmenter: Segmenter) -> EntityWords:
+    """The shipped names of things."""
+    return parse_entities(tomllib.loads(_shipped("entities.toml")), segmenter.fold)
+
+
+def shipped_rules() -> str:
+    """The shipped fusion rules as they are written, to make a file of one's own from."""
+    return _shipped(RULES)
+
+
+def load_rules(vocabulary: Vocabulary, file: str | None = None) -> RuleSet:
+    """The shipped fusion rules, or those of a file of one's own in their place (SPEC G2).
+
+    Raises:
+        SettingsError: the file cannot be read, or has faults: each with its line.
+    """
+    if file is None:
+        return parse_rules(shipped_rules(), RULES, vocabulary)
+    try:
+        text = Path(file).expanduser().read_text("utf-8")
+    except (OSError, ValueError, RuntimeError) as error:  # also bytes that are no UTF-8, and a home that is not there
+        raise SettingsError(f"fusion_rules {file}: {error}") from error
+    return parse_rules(text, file, vocabulary)
+
+
+def _shipped(name: str) -> str:
+    return resources.files("jiyi").joinpath("vocabulary", name).read_text("utf-8")

@@ -1,0 +1,127 @@
+"""The graph as a view: what memories say between two things is an edge, and names of one thing are one node (SPEC G1, G2).
+
+    changes of memories ─▶ edges in and out ─▶ names that are touched ─▶ all that hangs on them ─▶ one node for each thing
+
+Which names are one follows from the names and from what was said alone (`domain.entities`), so a graph that grew and one
+that was made at once are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from jiyi.domain.entities import EntityWords, Name, Pair, grouped
+from jiyi.domain.forgetting import Erased
+from jiyi.domain.graph import NOT_SAME, Edge, edge_of
+from jiyi.domain.memory import Status
+from jiyi.domain.plans import Change
+from jiyi.domain.relations import Vocabulary
+from jiyi.domain.scope import Scope
+from jiyi.ports import Unit
+from jiyi.views import View
+
+CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView(View):
+    """Edges and names, kept up with every change of a memory."""
+
+    vocabulary: Vocabulary
+    words: EntityWords
+
+    @property
+    def name(self) -> str:
+        return "graph"
+
+    def follow(self, unit: Unit, scope: Scope, changes: Sequence[Change]) -> None:
+        """Memories changed: so do their edges, and the entities of the names in them."""
+        gone, come = [], []
+        for change in changes:
+            before, after = (
+                None if m is None else edge_of(m, self.vocabulary, self.words) for m in (change.before, change.after)
+            )
+            if before == after:
+                continue
+            if before is not None and (after is None or _ends(before) != _ends(after)):
+                gone.append(change.seq)
+            if after is not None:
+                come.append(after)
+        if gone or come:
+            removed = unit.graph.remove(scope, gone)
+            self._put(unit, scope, come)
+            self._settle(unit, scope, [end for e in (*removed, *come) for end in (e.subject, e.object)])
+
+    def erase(self, unit: Unit, scope: Scope, erased: Erased) -> int:
+        """The edges of memories that went, and the names that nothing else says."""
+        removed = unit.graph.remove(scope, [m.seq for m in erased.memories])
+        self._settle(unit, scope, [end for e in removed for end in (e.subject, e.object)])
+        return len(removed)
+
+    def rebuild(self, unit: Unit, scope: Scope) -> int:
+        unit.graph.clear(scope)
+        edges = list(self._edges(unit, scope))
+        names = sorted({end for e in edges for end in (e.subject, e.object)})
+        placed = [self.words.named(name) for name in names]
+        said, denied = self.identities(edges)
+        nodes = grouped(placed, said, denied)
+        unit.graph.place(scope, [replace(n, node=nodes[n.name]) for n in placed])
+        for start in range(0, len(edges), CHUNK):
+            unit.graph.put(scope, edges[start : start + CHUNK])
+        return len(edges)
+
+    def identities(self, edges: Iterable[Edge]) -> tuple[list[Pair], list[Pair]]:
+        """Which names are said to be one, and which to be two."""
+        said, denied = [], []
+        names = {r.name for r in self.vocabulary.identities}
+        for edge in edges:
+            if edge.relation in names:
+                said.append((edge.subject, edge.object))
+            elif edge.relation.removeprefix(NOT_SAME) in names:
+                denied.append((edge.subject, edge.object))
+        return said, denied
+
+    @property
+    def identity_relations(self) -> tuple[str, ...]:
+        """The relations of edges that tell of names, not of things."""
+        return tuple(name for r in self.vocabulary.identities for name in (r.name, NOT_SAME + r.name))
+
+    def _edges(self, unit: Unit, scope: Scope) -> Iterator[Edge]:
+        for status in (Status.LIVE, Status.ENDED):
+            for memory in unit.memories.listing(scope, status=status):
+                if (edge := edge_of(memory, self.vocabulary, self.words)) is not None:
+                    yield edge
+
+    def _put(self, unit: Unit, scope: Scope, edges: Sequence[Edge]) -> None:
+        names = {end for e in edges for end in (e.subject, e.object)}
+        known = {n.name for n in unit.graph.named(scope, names)}
+        unit.graph.place(scope, [self.words.named(name) for name in sorted(names - known)])
+        unit.graph.put(scope, edges)
+
+    def _settle(self, unit: Unit, scope: Scope, touched: Iterable[str]) -> None:
+        """Group the touched names anew, with all names that hang together with them."""
+        names, said, denied = self.hanging_together(unit, scope, touched)
+        nodes = grouped(names.values(), said, denied)
+        unit.graph.place(scope, [replace(n, node=nodes[n.name]) for n in names.values() if n.node != nodes[n.name]])
+
+    def hanging_together(
+        self, unit: Unit, scope: Scope, touched: Iterable[str]
+    ) -> tuple[dict[str, Name], list[Pair], list[Pair]]:
+        """The names that are known for one with any of these, or were said to be one or two with one of them, and so on;
+        and what was said, and denied, of them."""
+        names: dict[str, Name] = {}
+        edges: dict[int, Edge] = {}
+        bases = {self.words.named(name).base for name in touched}
+        while bases:
+            found = {n.name: n for n in unit.graph.alike(scope, bases) if n.name not in names}
+            names |= found
+            told = unit.graph.told_of(scope, list(found), self.identity_relations) if found else []
+            edges |= {e.memory: e for e in told}
+            others = {end for e in told for end in (e.subject, e.object)} - names.keys()
+            bases = {self.words.named(name).base for name in others}
+        return (names, *self.identities(edges.values()))
+
+
+def _ends(edge: Edge) -> tuple[str, str]:
+    return (edge.subject, edge.object)
