@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jiyi.backends import beside, open_store
+from jiyi.domain.closing import Closings, parse_closings
 from jiyi.domain.memory import Language
 from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
@@ -29,7 +30,7 @@ from jiyi.memory_layer import DICTIONARY, SEGMENTER, MemoryLayer
 from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
-from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions
+from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions, relative
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.forgetting import Forgetting
 from jiyi.pipelines.gateway import Gateway
@@ -215,8 +216,9 @@ def assemble(
         vocabulary, constructions, load_times(), segmenter.fold, settings.confidence, load_authorship()
     )
     judging = Judging(
-        vocabulary, settings.confidence, settings.arbitration, settings.tiers, load_refining(segmenter), segmenter.fold
-    )
+        vocabulary, settings.confidence, settings.arbitration, settings.tiers, load_refining(segmenter),
+        load_closings(segmenter), segmenter.fold,
+    )  # fmt: skip
     answers = parse_answers(_read_toml(_shipped("answers.toml"), "answers.toml"), segmenter.fold)
     guard = _guard(segmenter, settings.guard)
     retaining = Retaining(
@@ -234,7 +236,7 @@ def assemble(
         answering=Answering(judging, distiller, answers, settings.confidence, graphing),
         indexing=indexing,
         gateway=gateway,
-        forgetting=Forgetting(indexing, vocabulary, settings.forgetting),
+        forgetting=Forgetting(indexing, vocabulary, judging.refining, settings.forgetting),
         carried=carried or NothingCarried(),
         recall=recall,
         context=Context(
@@ -375,6 +377,15 @@ def load_vocabulary() -> Vocabulary:
 def load_refining(segmenter: Segmenter) -> Refining:
     """What makes a value a more precise form of another."""
     return parse_refining(_read_toml(_shipped("refining.toml"), "refining.toml"), segmenter.word_starts)
+
+
+def load_closings(segmenter: Segmenter) -> Closings:
+    """What is over once something happened."""
+    kin = _read_toml(_shipped("constructions.toml"), "constructions.toml")["kin"]
+    subjects = {name: relative(words) for name, words in kin.items()}
+    words = {subjects[name]: (*said["zh"], *said["en"]) for name, said in kin.items()}
+    data = _read_toml(_shipped("closing.toml"), "closing.toml")
+    return parse_closings(data, load_vocabulary(), subjects, words, segmenter.fold)
 
 
 @cache

@@ -35,6 +35,10 @@ TOPICS = (
         "Rosa supervises Emil.", "Emil now reports to Ines.", "Emil's line manager is Rosa.", "Emil no longer reports to Rosa.",
         "Ines supervises Emil.", "Rosa no longer supervises Emil.", "I was wrong, Emil's line manager is Ines.",
     ),
+    (
+        "I work at Larkspur Labs.", "I quit my job.", "I work at Siemens now.", "我被裁了。", "I'm no longer at Siemens.",
+        "I quit my job in 2019.",
+    ),
     ("李芳带着王强。", "王强现在向赵敏汇报。", "王强向李芳汇报。", "李芳不再带着王强了。", "赵敏带着王强。"),
 )  # fmt: skip
 

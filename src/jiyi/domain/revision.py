@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from jiyi.domain.belief import Observation, Settlement, ended, statements_of_observation
+from jiyi.domain.belief import Observation, Settlement, claim_of, ended, statements_of_observation
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Evidence, Memory, Mode, Source, Status
 from jiyi.domain.plans import Change
@@ -142,6 +142,12 @@ def retracted(memory: Memory, at: datetime, now: datetime, successor: int | None
         retired_at=memory.retired_at or now,
         successor=successor,
     )
+
+
+def resumed(memory: Memory) -> Memory:
+    """A memory that was past only because another told the same more precisely, once that one is forgotten."""
+    told = Spell(claim_of(memory), memory.valid_from, said=list(memory.evidence))
+    return replace(memory, status=Status.LIVE, valid_to=told.until, retired_at=None, successor=None)
 
 
 def _evidence(spell: Spell) -> tuple[Evidence, ...]:

@@ -31,7 +31,9 @@ from jiyi.domain.forgetting import (
 )
 from jiyi.domain.memory import NO_LABELS, Evidence, Memory, Message, Mode, Status, memory_id
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
+from jiyi.domain.refining import Refining
 from jiyi.domain.relations import Vocabulary, render
+from jiyi.domain.revision import resumed
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import ENDING
 from jiyi.errors import InputError, NotFound
@@ -181,6 +183,7 @@ class Forgetting:
 
     indexing: Indexing
     vocabulary: Vocabulary
+    refining: Refining
     policy: ForgettingPolicy = field(default_factory=ForgettingPolicy)
 
     def plan(self, unit: Unit, scope: Scope, request: Request, actor: Actor, now: datetime) -> Erasure:
@@ -368,8 +371,12 @@ class Forgetting:
         changes = [Change(m, None) for _, m in sorted(target.memories.items())]
         for memory in staying:
             left = erasure.of_picture(memory)
-            # What is past stays past, whatever becomes of the words and the memory that say why.
-            if memory.successor in target.memories:
+            # What is past stays past, whatever becomes of the words and the memory that say why; what was past only
+            # because it was told more precisely is believed as it was told.
+            by = target.memories.get(memory.successor) if memory.successor is not None else None
+            if by is not None and self._only_less_precise(memory, by):
+                left = resumed(left)
+            elif by is not None:
                 left = replace(ended(left, left.valid_to or plan.at), successor=None)
             elif _ends(memory) and not _ends(left):
                 mode = Mode.WRONG if memory.status is Status.RETRACTED else Mode.OVER
@@ -378,6 +385,14 @@ class Forgetting:
                 changes.append(Change(memory, left))
         erasure = replace(erasure, plan=replace(plan, changes=tuple(changes)))
         return replace(erasure, tombstones=self._tombstones(unit, scope, target, erasure, staying, pictures, key))
+
+    def _only_less_precise(self, memory: Memory, by: Memory) -> bool:
+        """Whether a memory is past only because another, which stands, tells the same more precisely (SPEC B2)."""
+        if memory.triple is None or by.triple is None or memory.status is not Status.ENDED or _ends(memory):
+            return False
+        alike = memory.key == by.key and not memory.triple.negated and not by.triple.negated
+        finer = self.refining.of(self.vocabulary.get(memory.triple.relation))
+        return alike and by.status is Status.LIVE and finer(by.value, memory.value)
 
     def _without(
         self,

@@ -18,6 +18,7 @@ from jiyi.domain.belief import (
     unsettled,
     weigh,
 )
+from jiyi.domain.closing import BY_AN_EVENT, Closings, Known, ended_by_event
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.inverses import FROM_THE_OTHER_SIDE, SIDES_DISAGREE, ended_from_the_other_side, opposed
 from jiyi.domain.memory import Memory, Mode, Status
@@ -66,6 +67,7 @@ class Judging:
     arbitration: ArbitrationPolicy
     tiers: TierPolicy
     refining: Refining
+    closings: Closings
     fold: Callable[[str], str]
 
     def all(self, unit: Unit, scope: Scope, observations: Sequence[Observation], occasion: Occasion) -> Plan:
@@ -174,7 +176,7 @@ class Judging:
     # ------------------------------------------------------------------ the same from the other side (SPEC W2)
 
     def _plan(self, occasion: Occasion, beliefs: _Beliefs, judgements: Sequence[Judgement]) -> Plan:
-        mended = self._mend(beliefs, occasion.now)
+        mended = [*self._close(beliefs, occasion.now), *self._mend(beliefs, occasion.now)]
         changes = beliefs.changes()
         # Restating what is already there word for word leaves no trace worth a ledger row; a refusal does.
         told = changes or any(j.verdict is Verdict.REFUSE for j in judgements)
@@ -186,6 +188,24 @@ class Judging:
             changes,
             (*judgements, *mended) if told else (),
         )
+
+    def _close(self, beliefs: _Beliefs, now: datetime) -> list[Judgement]:
+        """End what is over by something that happened, which the plan in the making tells or touches, in the same plan
+        (SPEC B3)."""
+        known = Known(beliefs.of_key, beliefs.of_relation)
+        judgements: list[Judgement] = []
+        looked: set[Memory] = set()
+        while waiting := [m for m in self.closings.touched(beliefs.changed(), known) if m not in looked]:
+            for memory in waiting:
+                looked.add(memory)
+                closed = self.closings.closed(memory, known) if beliefs.numbered(memory.seq) == memory else None
+                if closed is not None:
+                    event, word = closed
+                    beliefs.note([Change(memory, ended_by_event(memory, word))])
+                    self._settle_again(beliefs, [memory], now)
+                    told = f"{event.id} tells what ended {memory.id}"
+                    judgements.append(Judgement(Verdict.REPLACE, BY_AN_EVENT, (told,), ends=(memory.seq,)))
+        return judgements
 
     def _mend(self, beliefs: _Beliefs, now: datetime) -> list[Judgement]:
         """End the other side of what is over, and tell of what cannot hold together from both sides, in the same plan."""

@@ -1,0 +1,104 @@
+"""What is over once something happened, though nobody names it, through the façade (SPEC B3, W1, W2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from jiyi.assembly import load_closings, load_constructions, load_segmenter, load_vocabulary
+from jiyi.domain.closing import BY_AN_EVENT, parse_closings
+from jiyi.domain.memory import Status
+from jiyi.errors import SettingsError
+from jiyi.memory_layer import MemoryLayer
+from jiyi.scoped_memory import ScopedMemory
+from tests.conftest import Clock
+
+# What is told, a month apart; the memories that are over then, and one that still stands, if any.
+ENDS = [
+    (["我在远帆造船公司上班。", "我离职了。"], ["远帆造船公司"], "离职"),
+    (["I work at Larkspur Labs.", "I got laid off."], ["larkspur labs"], "laid off"),
+    (["I work at Siemens.", "I'm no longer at Siemens, I work at Larkspur Labs now."], ["siemens"], "Larkspur"),
+    (["我老婆叫柳青青。", "我离婚了。"], ["柳青青"], "离婚"),
+    (["I have a wife.", "My wife is Solveig.", "We got divorced."], ["wife", "solveig"], "divorced"),
+    (["My girlfriend is Solveig.", "Solveig and I broke up last week."], ["solveig"], "broke up"),
+    (["我养了一只叫芝麻的狗。", "我的狗上周死了。"], ["叫芝麻的狗"], "死"),
+    (["I have a dog named Pickles.", "Pickles passed away."], ["dog"], "dog's name is Pickles"),
+    (["我爷爷叫洪开山。", "我爷爷住在绍兴。", "我爷爷去世了。"], ["绍兴"], "洪开山"),
+    (["我住在绍兴。", "我搬走了。"], ["绍兴"], "搬走"),
+    (["I live in Bath.", "I moved out."], ["bath"], "moved out"),
+]
+STAYS = [
+    # long ago, said of somebody else, wished for, or taken up again
+    ["I work at Larkspur Labs.", "I quit my job in 2014."],
+    ["我在远帆造船公司上班。", "我爸爸2014年辞职了。"],
+    ["I work at Larkspur Labs.", "I want to quit my job."],
+    ["I quit my job.", "I work at Larkspur Labs."],
+    ["My girlfriend is Solveig.", "My sister got divorced."],
+    # one of two, and nobody says which
+    ["I have a dog named Pickles.", "I have a dog named Waffle.", "My dog died."],
+    ["I have a dog named Pickles.", "I have a dog named Waffle.", "Waffle passed away."],
+    ["我养了一只叫芝麻的狗。", "我养了一只叫绿豆的狗。", "我的狗死了。"],
+]
+
+
+def tell(layer: MemoryLayer, me: ScopedMemory, clock: Clock, talk: list[str]) -> None:
+    for number, text in enumerate(talk):
+        clock.advance(days=30)
+        me.observe([{"role": "user", "text": text}], session=f"s{number}")
+        layer.work()
+
+
+@pytest.mark.parametrize(("talk", "over", "stands"), ENDS)
+def test_what_happened_ends_what_nobody_names(
+    layer: MemoryLayer, clock: Clock, talk: list[str], over: list[str], stands: str
+) -> None:
+    me = layer.scope("ming")
+    tell(layer, me, clock, talk[:-1])
+    before = me.memories(status=None)
+    tell(layer, me, clock, talk[-1:])
+    assert [m.value for m in me.memories(status=Status.ENDED)] == over
+    assert any(stands in m.text for m in me.memories())
+    assert me.questions() == []
+    me.undo(f"p{me.ledger()[-1].seq}")
+    assert me.memories(status=None) == before
+
+
+@pytest.mark.parametrize("talk", STAYS)
+def test_nothing_else_is_over(layer: MemoryLayer, clock: Clock, talk: list[str]) -> None:
+    me = layer.scope("ming")
+    tell(layer, me, clock, talk)
+    assert me.memories(status=Status.ENDED) == []
+
+
+def test_the_ledger_names_the_event(layer: MemoryLayer, clock: Clock) -> None:
+    me = layer.scope("ming")
+    tell(layer, me, clock, ["I work at Larkspur Labs.", "I quit my job."])
+    judgement = me.ledger()[-1].plan.judgements[-1]
+    assert (judgement.rule, judgement.ends, judgement.reasons) == (BY_AN_EVENT, (1,), ("m2 tells what ended m1",))
+
+
+def test_what_waited_is_over_as_well(layer: MemoryLayer, clock: Clock) -> None:
+    me = layer.scope("ming")
+    tell(layer, me, clock, ["I work at Larkspur Labs.", "I work at Fernhill Partners.", "I quit my job."])
+    assert not any("works at" in m.text for m in me.memories())
+    assert me.questions() == []
+
+
+def test_the_shipped_events_name_what_there_is() -> None:
+    closings = load_closings(load_segmenter())
+    assert all(kind.ends or kind.told for kind in closings.kinds)
+    assert {one for kind in closings.kinds for one in kind.kin} <= set(closings.kin)
+    assert load_constructions().relations >= {kind.event for kind in closings.kinds}
+
+
+@pytest.mark.parametrize(
+    ("entry", "named"),
+    [
+        ({"event": "DID"}, "neither ends nor told"),
+        ({"event": "DID", "ends": ["NOTHING"]}, "NOTHING"),
+        ({"event": "DID", "ends": ["WORKS_AT"], "kin": ["nobody"]}, "nobody"),
+        ({"event": "DID", "ends": ["WORKS_AT"], "often": True}, "often"),
+    ],
+)
+def test_a_file_that_names_what_nobody_knows_is_told(entry: dict[str, object], named: str) -> None:
+    with pytest.raises(SettingsError, match=named):
+        parse_closings({"closing": [entry]}, load_vocabulary(), {}, {}, str)
