@@ -68,8 +68,8 @@ from jiyi.text.poisoning import PoisoningRules, Screen, parse_poisoning
 from jiyi.text.query_reading import Announcements
 from jiyi.text.redaction import Redactor
 from jiyi.text.redaction_rules import RedactionRules, parse_redaction
-from jiyi.text.segmentation import Segmenter, StopWords, parse_dictionary
-from jiyi.text.synonyms import Synonyms, parse_synonyms
+from jiyi.text.segmentation import Segmenter, StopWords, check_dictionary, parse_dictionary
+from jiyi.text.synonyms import Synonyms, has_terms, parse_synonyms
 from jiyi.text.times import Times
 from jiyi.views import Carried
 
@@ -407,16 +407,21 @@ def load_authorship() -> Phrases:
     return Phrases(tuple(marks["zh"]), tuple(marks["en"]))
 
 
-@cache
 def load_synonyms(segmenter: Segmenter, file: str | None = None) -> Synonyms:
-    """The shipped synonyms, with those of a file of one's own.
+    """The shipped synonyms, with those of a file of one's own as it is now.
 
     Raises:
-        SettingsError: the file cannot be read, or has another shape.
+        SettingsError: the file cannot be read, has another shape, or holds what would change nothing.
     """
+    return _synonyms(segmenter, None if file is None else (file, _own_file(file, "synonyms")))
+
+
+@cache
+def _synonyms(segmenter: Segmenter, own: tuple[str, str] | None) -> Synonyms:
     groups = parse_synonyms(_read_toml(_shipped("synonyms.toml"), "synonyms.toml"), "synonyms.toml")
-    if file is not None:
-        groups += parse_synonyms(_read_toml(_own_file(file, "synonyms"), file), file)
+    if own is not None:
+        file, text = own
+        groups += parse_synonyms(_read_toml(text, file), file, lambda word: has_terms(word, segmenter))
     return Synonyms(groups, segmenter)
 
 
@@ -502,27 +507,31 @@ def read_dictionary(file: str) -> tuple[str, ...]:
     """Words of a dictionary file, one a line, `#` for comments.
 
     Raises:
-        SettingsError: the file cannot be read.
+        SettingsError: the file cannot be read, or a line of it is no word.
     """
-    return parse_dictionary(_own_file(file, "dictionary"))
+    text = _own_file(file, "dictionary")
+    check_dictionary(text, file)
+    return parse_dictionary(text)
 
 
-@cache
 def load_segmenter(dictionary: tuple[str, ...] = (), stop_words: str | None = None) -> Segmenter:
     """The one segmenter, with the shipped words and those of the database.
 
     Args:
-        stop_words: a TOML file in place of the shipped stop words.
+        stop_words: a TOML file in place of the shipped stop words, as it is now.
 
     Raises:
-        SettingsError: the file of stop words cannot be read.
+        SettingsError: the file of stop words cannot be read, or has another shape.
     """
+    own = ("stopwords.toml", _shipped("stopwords.toml")) if stop_words is None else None
+    return _segmenter(dictionary, own or (str(stop_words), _own_file(str(stop_words), "stop_words")))
+
+
+@cache
+def _segmenter(dictionary: tuple[str, ...], stop_words: tuple[str, str]) -> Segmenter:
     words = parse_dictionary(_shipped("dictionary.txt")) + dictionary
-    if stop_words is None:
-        stops = StopWords.parse(_read_toml(_shipped("stopwords.toml"), "stopwords.toml"))
-    else:
-        stops = StopWords.parse(_read_toml(_own_file(stop_words, "stop_words"), stop_words))
-    return Segmenter(user_words=words, stop_words=stops)
+    name, text = stop_words
+    return Segmenter(user_words=words, stop_words=StopWords.parse(_read_toml(text, name), name))
 
 
 def _own_file(file: str, setting: str) -> str:

@@ -101,11 +101,13 @@ class ConflictingRequest(InputError):
 
 
 class UnreadableFile(InputError):
-    """An import file is broken. Nothing of it was imported."""
+    """A file is broken or of another shape. Nothing came of it: `outcome` says what did not."""
 
-    def __init__(self, path: object, reason: str, line: int | None = None) -> None:
+    def __init__(
+        self, path: object, reason: str, line: int | None = None, outcome: str = "Nothing was imported"
+    ) -> None:
         where = f"{path}, line {line}" if line is not None else f"{path}"
-        super().__init__(f"{where}: {reason}. Nothing was imported")
+        super().__init__(f"{where}: {reason}. {outcome}")
         self.path = str(path)
         self.line = line
         self.reason = reason

@@ -330,3 +330,10 @@ def test_the_public_set(name: str) -> None:
         assert times == sorted(times)
         there = set(record.sessions.values() if found.level is Level.SESSION else record.sessions)
         assert all(q.gold and q.gold <= there for q in record.questions)
+
+
+def test_a_broken_file_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text('{"role":\n', "utf-8")
+    with pytest.raises(UnreadableFile, match="line 1: .*Nothing was measured") as caught:
+        read_sets([str(tmp_path / "mine.jsonl")], None)
+    assert "imported" not in str(caught.value)

@@ -110,7 +110,8 @@ def test_unknown_formats_are_refused_with_the_known_ones(saved, read, content):
 
 
 def test_a_format_can_be_named(saved, read):
-    path = saved("a.json", {"Ivy": {"history": None}})
+    day = {"2023-05-01": [{"query": "I bake bread.", "response": "Nice."}]}
+    path = saved("a.json", {"Ivy": {"history": None}, "Leo": {"history": day}})
     assert read(path, format="memorybank").skipped == {"person without history": 1}
     for other in set(FORMATS) - {"memorybank"}:
         with pytest.raises(UnreadableFile):

@@ -210,3 +210,30 @@ def test_wrong_shapes_are_refused_with_their_line(saved, read, bad, reason):
     with pytest.raises(UnreadableFile, match=reason) as caught:
         read(saved("a.jsonl", f"{good}\n\n{json.dumps(bad)}\n{good}\n"), assume_time=ASSUMED)
     assert caught.value.line == 3
+
+
+def test_the_words_may_stand_in_text(saved, read):
+    """The shape that `observe` takes and the README shows."""
+    lines = [
+        {"role": "user", "text": "I moved to Porto.", "at": "2026-03-02T09:00:00+00:00", "session": "s1"},
+        {"role": "assistant", "text": "Noted.", "at": "2026-03-02T09:00:05+00:00", "session": "s1"},
+    ]
+    parsed = read(saved("a.jsonl", lines))
+    assert [(m.role, m.text) for m in parsed.conversations[0].messages] == [
+        (Role.USER, "I moved to Porto."),
+        (Role.ASSISTANT, "Noted."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [{"role": "user", "body": "I moved to Porto.", "at": "2026-03-02T09:00:00+00:00"}],
+        [{"messages": []}],
+        [{"role": "user", "content": "  "}],
+    ],
+)
+def test_a_file_without_any_message_is_an_error_that_shows_the_shape(saved, read, lines):
+    with pytest.raises(UnreadableFile, match="no message was found") as caught:
+        read(saved("a.jsonl", lines), assume_time=ASSUMED)
+    assert all(shown in str(caught.value) for shown in ('"role"', '"content"', '"text"', '"messages"'))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jiyi.assembly import load_segmenter, load_synonyms
+from jiyi.assembly import load_segmenter, load_synonyms, read_dictionary
 from jiyi.errors import SettingsError
 from jiyi.text.query_reading import Announcements, Isolated, quoted
 from jiyi.text.synonyms import Synonyms, parse_synonyms
@@ -47,6 +48,61 @@ def test_a_share_of_nothing_and_a_limit() -> None:
 def test_a_file_of_another_shape_is_refused(data: Any) -> None:
     with pytest.raises(SettingsError, match=r"mine\.toml"):
         parse_synonyms(data, "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[fr]\nsame = [["maman", "mama"]]', r"\[fr\] is no table of it: put the groups under \[zh\] or \[en\]"),
+        ('[en]\nsame = [["car", "auto"], ["job"]]', r"\[en\] same, group 2 .* a list of two words or more"),
+        ('[en]\nsame = [["car", "Car "]]', "group 1 .* holds a word twice"),
+        ('[en]\nnear = [["car", " "]]', "group 1 .* ' ' would never be looked for"),
+        ('[en]\nsame = [["the", "car"]]', "'the' would never be looked for.* leave it out"),
+        ('[zh]\nsame = [["汽车", "的"]]', "'的' would never be looked for.*`dictionary`"),
+    ],
+)
+def test_a_bad_entry_of_ones_own_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(SettingsError, match=rf"mine\.toml: .*{said}"):
+        load_synonyms(SEGMENTER, str(file))
+
+
+def test_a_file_of_ones_own_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    for other in ("sloop", "ketch"):
+        file.write_text(f'[en]\nsame = [["boat", "{other}"]]', "utf-8")
+        wider = load_synonyms(SEGMENTER, str(file)).wider(SEGMENTER.query_terms("boat"), 0.5, 0.0, 9)
+        assert [w.term.text for w in wider] == [other]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# mine\n清风词法\n云梯 5 n\n", "line 3: '云梯 5 n': write one word a line.*: 云梯"),
+        ("清风词法\n---\n", "line 2: '---' is no word"),
+        (f"{'长' * 70}\n", "line 1: .* has 70 characters"),
+    ],
+)
+def test_a_bad_line_of_a_dictionary_is_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text(text, "utf-8")
+    with pytest.raises(SettingsError, match=rf"words\.txt, {said}"):
+        read_dictionary(str(file))
+
+
+def test_stop_words_of_ones_own_are_checked_and_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "stops.toml"
+    file.write_text('[functions]\nen = ["the"]', "utf-8")
+    with pytest.raises(SettingsError, match=r"stops\.toml: \[functions\] is no table of it"):
+        load_segmenter(stop_words=str(file))
+    file.write_text('[function]\nen = ["the", ""]', "utf-8")
+    with pytest.raises(SettingsError, match=r"stops\.toml: \[function\] en holds ''"):
+        load_segmenter(stop_words=str(file))
+    for word in ("boat", "sail"):
+        file.write_text(f'[function]\nen = ["{word}"]', "utf-8")
+        terms = load_segmenter(stop_words=str(file)).query_terms("boat sail")
+        assert [t.text for t in terms if t.stop] == [word]
 
 
 def test_every_shipped_word_can_be_found_by_a_question() -> None:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from jiyi.assembly import load_segmenter, load_vocabulary
 from jiyi.errors import InputError
 from jiyi.evaluation.datasets import locomo, memdaily, realmem
+from jiyi.evaluation.datasets.files import measuring
 from jiyi.evaluation.extraction import (
     AttributeMap,
     Chat,
@@ -121,6 +122,7 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(t.text for t in load_segmenter().query_terms(text) if t.kind == "word" and not t.stop)
 
 
+@measuring()
 def read_data(wanted: Wanted) -> Data:
     """Read the chosen sets.
 

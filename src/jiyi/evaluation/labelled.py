@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from jiyi.errors import InputError
 from jiyi.evaluation.datasets import locomo, longmemeval, madial, memdaily, own, realmem, realtalk
+from jiyi.evaluation.datasets.files import measuring
 from jiyi.evaluation.datasets.records import DataSet
 from jiyi.evaluation.harness import TIMEZONE
 
@@ -89,6 +90,7 @@ OWN = ".jsonl"
 """A set whose name ends so is a file of the user's own (`datasets/own.py`)."""
 
 
+@measuring()
 def read_sets(names: Sequence[str], choice: Choice | None) -> list[DataSet]:
     """The chosen sets.
 

@@ -31,6 +31,7 @@ from jiyi.domain.memory import IncomingMessage, Language, Memory, message_handle
 from jiyi.domain.relations import USER, Vocabulary, render, subject_name
 from jiyi.errors import InputError
 from jiyi.evaluation.datasets import locomo
+from jiyi.evaluation.datasets.files import measuring
 from jiyi.evaluation.extraction import Chat
 from jiyi.evaluation.harness import TIMEZONE, OpenLayer, open_default
 from jiyi.evaluation.observing import opened
@@ -76,6 +77,7 @@ class Row:
 # ------------------------------------------------------------------ what is stored
 
 
+@measuring()
 def read_chats(data: Path, half: str) -> list[Chat]:
     """MemoryBank in both languages, and LoCoMo with each speaker as the user.
 

@@ -28,6 +28,7 @@ from jiyi.importers.parsed import (
 )
 
 FORMAT = "chatgpt"
+SHAPE = "expected the conversations.json of an export, a list of conversations that each have a 'mapping' of messages"
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL}
 _TEXT_CONTENT = {"text", "multimodal_text"}

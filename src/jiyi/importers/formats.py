@@ -19,17 +19,20 @@ from jiyi.importers.parsed import Conversation, Found, Limits, ParsedFile, Readi
 
 @dataclass(frozen=True, slots=True)
 class _Format:
+    """`shape`: what such a file looks like, for people."""
+
     fits: Callable[[Node], bool]
     parse: Callable[[Sequence[Node], Reading], Iterator[Found]]
+    shape: str
 
 
 _FORMATS: Mapping[str, _Format] = MappingProxyType(
     {
-        chatgpt.FORMAT: _Format(chatgpt.fits, chatgpt.parse),
-        locomo.FORMAT: _Format(locomo.fits, locomo.parse),
-        openai_messages.FORMAT: _Format(openai_messages.fits, openai_messages.parse),
+        chatgpt.FORMAT: _Format(chatgpt.fits, chatgpt.parse, chatgpt.SHAPE),
+        locomo.FORMAT: _Format(locomo.fits, locomo.parse, locomo.SHAPE),
+        openai_messages.FORMAT: _Format(openai_messages.fits, openai_messages.parse, openai_messages.SHAPE),
         # Last, because a person of any name may stand at its top.
-        memorybank.FORMAT: _Format(memorybank.fits, memorybank.parse),
+        memorybank.FORMAT: _Format(memorybank.fits, memorybank.parse, memorybank.SHAPE),
     }
 )
 
@@ -122,6 +125,9 @@ def _assembled(path: Path, name: str, found: Sequence[Found], reading: Reading) 
     for part in chosen:
         skipped.update(part.skipped)
     conversations = tuple(_without_repeats(path, [c for f in chosen for c in f.conversations], skipped))
+    if not conversations:
+        left = ", ".join(f"{reason} {count:,}" for reason, count in sorted(skipped.items()))
+        raise UnreadableFile(path, f"no message was found in it, read as {name} ({left}): {_FORMATS[name].shape}")
     return ParsedFile(name, conversations, MappingProxyType(dict(sorted(skipped.items()))))
 
 

@@ -20,6 +20,7 @@ from jiyi.importers.instants import english_instant
 from jiyi.importers.parsed import Conversation, Found, Reading, checked, checked_text, digest
 
 FORMAT = "locomo"
+SHAPE = "expected a list of samples, each with a 'conversation' of 'session_1', 'session_2', …: lists of 'speaker' and 'text'"
 
 _SESSION = re.compile(r"session_(\d{1,9})", re.ASCII)
 

@@ -17,6 +17,7 @@ from jiyi.importers.instants import morning
 from jiyi.importers.parsed import Conversation, Found, Reading, checked, checked_text, digest, marked, message_id
 
 FORMAT = "memorybank"
+SHAPE = 'expected {"a person": {"history": {"2023-05-01": [{"query": "…", "response": "…"}, …]}}}'
 
 _PACE = timedelta(minutes=1)
 # From 09:00 until the day ends.

@@ -1,6 +1,6 @@
 """OpenAI messages as JSON lines: a conversation `{"messages": […]}` per line, or one message per line.
 
-Choices: messages without a time get `assume_time`; a call of a tool becomes a message of its own with role
+A message says its words in `content`, or in `text` as `observe` takes it. Choices: messages without a time get `assume_time`; a call of a tool becomes a message of its own with role
 tool (lower trust, SPEC C1); pictures and other parts without text are left out. Lines that are single
 messages belong to the session they name, else to one session of the file.
 """
@@ -29,6 +29,10 @@ from jiyi.importers.parsed import (
 )
 
 FORMAT = "openai"
+SHAPE = (
+    'expected a line for each message, {"role": "user", "content": "…", "at": "2026-03-01T09:00:00+08:00"} ("text" will do for '
+    '"content"), or for each conversation, {"messages": [{"role": "user", "content": "…"}, …]}'
+)
 
 _ROLES = {
     "user": Role.USER,
@@ -137,7 +141,7 @@ def _turns_of(message: Node, reading: Reading, skipped: Counter[str]) -> Iterato
     name = message.optional_text("name")
     if name is not None:
         name = checked(message, "name", name)
-    content = message.get("content")
+    content = message.get("content") or message.get("text")
     text = checked_text(content, _text(content, skipped), reading.limits) if content is not None else ""
     calls = list(_calls(message))
     if text.strip():

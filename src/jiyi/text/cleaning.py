@@ -22,6 +22,7 @@ Span = tuple[int, int]
 # What may stand between two acknowledgements, and what ends a run of them.
 _SEPARATOR = r"[\s,，。.!！~～、…]"
 _EDGE = r"[,，。.!！?？;；:：~～、…\n]"
+_MARK = re.compile(_EDGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,25 @@ class Cleaned:
 
 
 @dataclass(frozen=True, slots=True)
-class CleaningRules:
-    """`cleaning.toml`, read and compiled."""
+class Sought:
+    """A pattern, and texts one of which stands in whatever it matches: most text is passed over by these alone."""
 
-    removed: tuple[re.Pattern[str], ...]
-    lines: re.Pattern[str]
-    prefix: re.Pattern[str]
-    prompts: re.Pattern[str]
+    pattern: re.Pattern[str]
+    near: tuple[str, ...]
+
+    def may_be_in(self, folded: str) -> bool:
+        """Whether it may match in a text, given with its cases folded. Never False where it does."""
+        return any(map(folded.__contains__, self.near))  # a generator would take twice as long
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningRules:
+    """`cleaning.toml`, read and compiled. What is `Sought` is looked for only where it may be."""
+
+    removed: tuple[Sought, ...]
+    lines: Sought
+    prefix: Sought
+    prompts: Sought
     run: re.Pattern[str]
     speaker: re.Pattern[str]
     own: frozenset[str]
@@ -73,11 +86,13 @@ def parse_cleaning(data: Mapping[str, Any]) -> CleaningRules:
 
         fillers, untouched = data["fillers"], data["untouched"]
         opening = rf"^[ \t]*(?:{_any(prompts['opening'])}).*?(?:^[ \t]*(?:{_any(prompts['until'])})|\Z)"
+        lines = [*(rf"[-—=·\s]*(?:{s})[-—=·\s]*" for s in notices["line"]), *stamped(stamps["line"])]
+        stamp = re.compile(rf"(?:{_any(stamped(stamps['prefix']))})+", _FLAGS)
         return CleaningRules(
-            removed=(_compiled(notices["token"]), *_fillers(fillers)),
-            lines=_compiled([*(rf"[-—=·\s]*(?:{s})[-—=·\s]*" for s in notices["line"]), *stamped(stamps["line"])]),
-            prefix=re.compile(rf"(?:{_any(stamped(stamps['prefix']))})+", _FLAGS),
-            prompts=_compiled([*prompts["block"], opening]),
+            removed=(Sought(_compiled(notices["token"]), tuple(notices["near_token"])), *_fillers(fillers)),
+            lines=Sought(_compiled(lines), (*notices["near_line"], *stamps["near"])),
+            prefix=Sought(stamp, tuple(stamps["near"])),
+            prompts=Sought(_compiled([*prompts["block"], opening]), tuple(prompts["near"])),
             run=_run([*data["acknowledgements"]["zh"]], [*data["acknowledgements"]["en"]]),
             speaker=re.compile(_any(_numbered(stamped(stamps["speaker"]))), _FLAGS),
             own=frozenset(stamps["own"]),
@@ -104,35 +119,30 @@ def _numbered(shapes: Sequence[str]) -> list[str]:
     return [shape.replace("(?P<name>", f"(?P<name{i}>") for i, shape in enumerate(shapes)]
 
 
-def _fillers(words: Mapping[str, Sequence[str]]) -> tuple[re.Pattern[str], ...]:
+def _fillers(words: Mapping[str, Sequence[str]]) -> tuple[Sought, ...]:
     """Fillers with the marks that set them off: `I live in, um, Paris` leaves `I live in Paris`."""
     bare, off = _any(words["en"]), _any([*words["set_off_en"], *words["en"]])
     zh, zh_off = _any(words["zh"]), _any(words["set_off_zh"])
-    return (
-        _compiled(
-            [
-                rf"(?<=\w),[ \t]*(?:{off}),(?=\s)",  # I live in, um, Paris
-                rf"(?:(?<=\A)|(?<=[.!?;\n] )|(?<=[.!?;\n]))(?:{off}),[ \t]*",  # Um, I live in Paris
-                rf",[ \t]*(?:{off})(?=[.!?;\n]|\Z)",  # I live in Paris, you know.
-                rf"(?<=\w)[ \t]+(?:{bare})(?=[ \t]\w)",  # I um live
-            ]
-        ),
-        _compiled(
-            [
-                rf"(?:{zh})[,，、…]{{0,2}}",
-                rf"(?:(?<=\A)|(?<=[,，。.!！?？;；、…\n]))(?:{zh_off})[,，、…]+",
-                rf"[,，](?:{zh_off})(?=[。.!！?？;；\n]|\Z)",
-            ]
-        ),
-    )
+    english = [
+        rf"(?<=\w),[ \t]*(?:{off}),(?=\s)",  # I live in, um, Paris
+        rf"(?:(?<=\A)|(?<=[.!?;\n] )|(?<=[.!?;\n]))(?:{off}),[ \t]*",  # Um, I live in Paris
+        rf",[ \t]*(?:{off})(?=[.!?;\n]|\Z)",  # I live in Paris, you know.
+        rf"(?<=\w)[ \t]+(?:{bare})(?=[ \t]\w)",  # I um live
+    ]
+    chinese = [
+        rf"(?:{zh})[,，、…]{{0,2}}",
+        rf"(?:(?<=\A)|(?<=[,，。.!！?？;；、…\n]))(?:{zh_off})[,，、…]+",
+        rf"[,，](?:{zh_off})(?=[。.!！?？;；\n]|\Z)",
+    ]
+    return Sought(_compiled(english), tuple(words["near_en"])), Sought(_compiled(chinese), tuple(words["near_zh"]))
 
 
 def _run(zh: Sequence[str], en: Sequence[str]) -> re.Pattern[str]:
-    """Two or more acknowledgements in a row, by themselves; the group is all but the first."""
+    """Two or more acknowledgements in a row, from where the first may begin (see `_openings`); the group is all but the first."""
     chinese = "|".join(sorted(map(re.escape, zh), key=len, reverse=True))
     english = "|".join(sorted((re.escape(w).replace(r"\ ", r"\s+") for w in en), key=len, reverse=True))
     one = rf"(?:(?:{chinese})|(?<![a-z0-9'])(?:{english})(?![a-z0-9']))"
-    return re.compile(rf"(?:(?<=\A)|(?<={_EDGE})|(?<={_EDGE} )){one}((?:{_SEPARATOR}*{one})+)(?={_EDGE}|\s*\Z)", _FLAGS)
+    return re.compile(rf"{one}((?:{_SEPARATOR}*{one})+)(?={_EDGE}|\s*\Z)", _FLAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +183,19 @@ class Cleaner:
 
     def _removable(self, text: str) -> list[Span]:
         """What this round takes out: not empty, in order, apart from each other."""
-        rules = self.rules
-        prompts = [m.span() for m in rules.prompts.finditer(text)]
+        rules, folded = self.rules, text.casefold()
+        prompts = _spans(rules.prompts, text, folded)
         spans = []
-        for start, end in _lines(text):
-            if rules.lines.fullmatch(text, start, end):
-                spans.append((start, min(end + 1, len(text))))
-            elif match := rules.prefix.match(text, start, end):
-                spans.append(match.span())
-        for pattern in rules.removed:
-            spans += [m.span() for m in pattern.finditer(text)]
-        spans += [m.span(1) for m in rules.run.finditer(text)]
+        if rules.lines.may_be_in(folded):
+            stamped = rules.prefix.may_be_in(folded)
+            for start, end in _lines(text):
+                if rules.lines.pattern.fullmatch(text, start, end):
+                    spans.append((start, min(end + 1, len(text))))
+                elif stamped and (match := rules.prefix.pattern.match(text, start, end)):
+                    spans.append(match.span())
+        for sought in rules.removed:
+            spans += _spans(sought, text, folded)
+        spans += self._runs(text)
         if not spans and not prompts:
             return []
         code = [m.span() for m in rules.untouched.finditer(text)]
@@ -193,6 +205,27 @@ class Cleaner:
         # A prompt holds code of its own; one that stands inside code is part of that.
         whole = [s for s in prompts if s[1] > s[0] and not _meets((s[0], s[0] + 1), code)]
         return _apart([*free, *whole])
+
+    def _runs(self, text: str) -> Iterator[Span]:
+        """Acknowledgements after an acknowledgement."""
+        at = 0
+        for start in _openings(text):
+            if start >= at and (match := self.rules.run.match(text, start)):
+                at = match.end()
+                yield match.span(1)
+
+
+def _spans(sought: Sought, text: str, folded: str) -> list[Span]:
+    return [m.span() for m in sought.pattern.finditer(text)] if sought.may_be_in(folded) else []
+
+
+def _openings(text: str) -> Iterator[int]:
+    """Where something may stand by itself: at the beginning, and after a mark with or without a space."""
+    yield 0
+    for mark in _MARK.finditer(text):
+        yield mark.end()
+        if text.startswith(" ", mark.end()):
+            yield mark.end() + 1
 
 
 def _lines(text: str) -> Iterator[Span]:

@@ -69,7 +69,8 @@ def shadow_of(text: str) -> str:
 
 def find_secrets(shadow: str, rules: RedactionRules) -> list[Hit]:
     """The secrets of a shadow, in order, none over another."""
-    if not rules.candidate.search(shadow.lower()):
+    lower = shadow.lower()
+    if not any(candidate.search(lower) for candidate in rules.candidates):
         return []
     found: list[Hit] = []
     for needed, detect in _DETECTORS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ class RedactionRules:
     assigned: re.Pattern[str]
     key_names: re.Pattern[str]
     placeholders: frozenset[str]
-    candidate: re.Pattern[str]
+    candidates: tuple[re.Pattern[str], ...]
     vendor_starts: tuple[str, ...]
     name_stems: tuple[str, ...]
 
@@ -66,7 +66,7 @@ def parse_redaction(data: Mapping[str, Any]) -> RedactionRules:
             assigned=_assigned(names),
             key_names=re.compile(_names(key_names), re.I),
             placeholders=frozenset(assigned["placeholders"]),
-            candidate=_candidate([*names, *starts]),
+            candidates=_candidates([*names, *starts]),
             vendor_starts=tuple(starts),
             # How names begin: few, and quick to look for.
             name_stems=tuple(sorted({n.split("_")[0][:6].lower() for n in names})),
@@ -109,11 +109,41 @@ def _assigned(names: Sequence[str]) -> re.Pattern[str]:
     )
 
 
-def _candidate(words: Sequence[str]) -> re.Pattern[str]:
-    """Whether anything could match at all. Runs on the lower-case shadow, so it needs no flag."""
-    plain = {re.escape(w.lower()).replace("_", "[_-]?") for w in words}
-    return re.compile(
-        rf"\d(?:[ ().x-]{{0,3}}\d){{5}}|@|://|\d[号栋幢座弄]|[〇零一二三四五六七八九十百]号|(?:[0-9a-f]{{1,4}}:){{2}}|::|-----begin| -[pau]|(?:pass|pw) ?[:=]|bearer |basic "
-        rf"|\d[a-z]? (?:[nsew]\.? )?[a-z0-9]+ [a-z]|(?:\d{{1,3}}\.){{3}}\d|[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼使领][a-z]|plate|护照|passport"
-        rf"|{'|'.join(sorted(plain, key=len, reverse=True))}"
+# What shows that there may be something, besides the words of the rules.
+_SIGNS = (
+    "@", "://", "::", "-----begin", " -p", " -a", " -u", "bearer ", "basic ", "plate", "护照", "passport",
+    *(f"{word}{blank}{mark}" for word in ("pass", "pw") for blank in ("", " ") for mark in ":="),
+)  # fmt: skip
+
+
+def _candidates(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    """Where none of these is found, nothing could match at all. They run on the lower-case shadow, so they need no flag; each
+    begins with a few characters, so that a search passes over all others."""
+    return (
+        re.compile(
+            r"\d(?:(?:[ ().x-]{0,3}\d){5}|[号栋幢座弄]|[a-z]? (?:[nsew]\.? )?[a-z0-9]+ [a-z]|\d{0,2}\.(?:\d{1,3}\.){2}\d)"
+        ),
+        re.compile(r"[〇零一二三四五六七八九十百]号"),
+        re.compile(r"[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼使领][a-z]"),
+        re.compile(r":(?<=[0-9a-f]:)[0-9a-f]{1,4}:"),
+        re.compile(_tree({w for word in words for w in _joints(word.lower())}.union(_SIGNS))),
     )
+
+
+def _joints(word: str) -> Sequence[str]:
+    """A name with its parts joined in every way: api_key, api-key, apikey."""
+    first, *others = word.split("_")
+    found = [first]
+    for part in others:
+        found = [f"{before}{joint}{part}" for before in found for joint in ("", "_", "-")]
+    return found
+
+
+def _tree(words: Collection[str]) -> str:
+    """Whether one of the words begins at a place, asked letter by letter however many there are."""
+    if "" in words:
+        return ""
+    begun: dict[str, list[str]] = {}
+    for word in words:
+        begun.setdefault(word[0], []).append(word[1:])
+    return f"(?:{'|'.join(re.escape(letter) + _tree(rest) for letter, rest in sorted(begun.items()))})"

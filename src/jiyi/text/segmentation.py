@@ -84,12 +84,20 @@ class StopWords:
     generic: frozenset[str]
 
     @classmethod
-    def parse(cls, data: Mapping[str, Any]) -> StopWords:
+    def parse(cls, data: Mapping[str, Any], name: str = "stop words") -> StopWords:
         """From `stopwords.toml`: tables `function` and `generic`, language → list of words. Raises SettingsError."""
+        if unknown := sorted(set(data) - {"function", "generic"}):
+            raise SettingsError(f"{name}: [{unknown[0]}] is no table of it: use [function] or [generic]")
         tables = [data.get("function", {}), data.get("generic", {})]
         if not all(isinstance(table, Mapping) and all(type(w) is list for w in table.values()) for table in tables):
-            raise SettingsError('stop words: write tables of lists, such as [function] en = ["the", "a"]')
-        return cls(*(frozenset(str(word) for words in table.values() for word in words) for table in tables))
+            raise SettingsError(f'{name}: write tables of lists, such as [function] en = ["the", "a"]')
+        for table, of in zip(("function", "generic"), tables, strict=True):
+            for language, words in of.items():
+                if bad := [w for w in words if not isinstance(w, str) or not w.strip()]:
+                    raise SettingsError(
+                        f"{name}: [{table}] {language} holds {bad[0]!r}: write words in quotation marks"
+                    )
+        return cls(*(frozenset(word for words in table.values() for word in words) for table in tables))
 
 
 NO_STOP_WORDS = StopWords(frozenset(), frozenset())
@@ -99,6 +107,31 @@ def parse_dictionary(text: str) -> tuple[str, ...]:
     """The words of a user dictionary: one a line; a line that begins with # is a comment (C# stays a word)."""
     lines = (line.strip() for line in text.removeprefix("\ufeff").splitlines())
     return tuple(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
+
+
+LONGEST_WORD = 64
+_COUNTED = re.compile(r"(\S+)\s+\d+(?:\s+[a-z]+)?")
+
+
+def check_dictionary(text: str, name: str) -> None:
+    """Look at each line of a dictionary that somebody wrote.
+
+    Raises:
+        SettingsError: a line is no word that could ever be found; says which, and what to write.
+    """
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        word = line.strip()
+        if not word or word.startswith("#"):
+            continue
+        where = f"{name}, line {number}: {word[:LONGEST_WORD]!r}"
+        if counted := _COUNTED.fullmatch(word):
+            raise SettingsError(f"{where}: write one word a line, without how often it occurs: {counted[1]}")
+        if len(word) > LONGEST_WORD:
+            raise SettingsError(
+                f"{where}… has {len(word):,} characters, a word has at most {LONGEST_WORD}: one word a line"
+            )
+        if not any(c.isalnum() for c in word) or not word.isprintable():
+            raise SettingsError(f"{where} is no word: write one word a line, or put # before it")
 
 
 @cache

@@ -6,7 +6,7 @@ no reindex.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,25 +31,47 @@ Group = tuple[str, tuple[str, ...]]
 """Whether its words are the `same` or `near`, and the words."""
 
 
-def parse_synonyms(data: Mapping[str, Any], name: str) -> tuple[Group, ...]:
+LANGUAGES = ("zh", "en")
+
+
+def parse_synonyms(
+    data: Mapping[str, Any], name: str, usable: Callable[[str], bool] = lambda word: bool(word.strip())
+) -> tuple[Group, ...]:
     """From `synonyms.toml`: tables of languages with the lists `same` and `near`, each a list of groups of words.
 
+    Args:
+        usable: whether a word can be looked for at all (see `has_terms`).
+
     Raises:
-        SettingsError: another shape; says where.
+        SettingsError: another shape, or a word that would change nothing; says where, and what to do.
     """
-    return tuple(_groups(data, name))
+    return tuple(_groups(data, name, usable))
 
 
-def _groups(data: Mapping[str, Any], name: str) -> Iterator[Group]:
+def has_terms(word: str, segmenter: Segmenter) -> bool:
+    """Whether a question can hold the word, and an index find it."""
+    return bool(_terms(word, segmenter))
+
+
+def _groups(data: Mapping[str, Any], name: str, usable: Callable[[str], bool]) -> Iterator[Group]:
     for language, table in data.items():
+        if language not in LANGUAGES:
+            raise SettingsError(f"{name}: [{language}] is no table of it: put the groups under [zh] or [en]")
         if not isinstance(table, Mapping) or not table.keys() <= {SAME, NEAR}:
             raise SettingsError(f'{name}: [{language}] holds lists `same` and `near`, as same = [["mother", "mom"]]')
         for kind, groups in table.items():
-            for group in groups if isinstance(groups, list) else [groups]:
+            for number, group in enumerate(groups if isinstance(groups, list) else [groups], 1):
+                where = f"{name}: [{language}] {kind}, group {number} = {group!r}"
                 if not isinstance(group, list) or len(group) < 2 or not all(isinstance(w, str) for w in group):
-                    raise SettingsError(
-                        f"{name}: [{language}] {kind} = {group!r}: a group is a list of two words or more"
-                    )
+                    raise SettingsError(f"{where}: a group is a list of two words or more")
+                if len({w.strip().casefold() for w in group}) < len(group):
+                    raise SettingsError(f"{where}: it holds a word twice: leave one out")
+                for word in group:
+                    if not usable(word):
+                        raise SettingsError(
+                            f"{where}: {word!r} would never be looked for, since it is empty, a stop word or unknown to the "
+                            "dictionary: leave it out, or put it into a dictionary of your own (setting `dictionary`)"
+                        )
                 yield kind, tuple(group)
 
 

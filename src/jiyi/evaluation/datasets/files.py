@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from jiyi.errors import InputError
+from jiyi.errors import InputError, UnreadableFile
 from jiyi.importers.documents import Document, Node, decode, lines, parse
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Reading what is to be measured: a broken file says that nothing was, since nothing would have been imported.
+
+    Raises:
+        UnreadableFile: what was raised inside, in these words.
+    """
+    try:
+        yield
+    except UnreadableFile as error:
+        raise UnreadableFile(error.path, error.reason, error.line, "Nothing was measured") from error
 
 
 def read_json(path: Path) -> Node:

@@ -29,11 +29,16 @@ _MASKED = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]+`|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』|\"[^\"\n]*\"|(?m:^[ \t]*>.*$)|\*[^*\n]{1,80}\*|https?://[^\s,，。）)]+",
     re.DOTALL,
 )
+# Both begin with a set of characters, so that a search passes over all others; what stands before is asked afterwards.
 _END = re.compile(
-    r"[。!?;\n\u2026]+|(?<!\bmr)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\bvs)(?<!\bmrs)(?<!e\.g)(?<!i\.e)\.+(?=\s|$|[\u4e00-\u9fff])",
+    r"[。!?;\n\u2026.](?:(?<=[^.])[。!?;\n\u2026]*"
+    r"|(?<!\bmr\.)(?<!\bms\.)(?<!\bdr\.)(?<!\bst\.)(?<!\bvs\.)(?<!\bmrs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=\.)\.*(?=\s|$|[\u4e00-\u9fff]))",
     re.I,
 )
-_COMMA = re.compile(r"(?<!\d),|,(?!\s?\d)|\s+[-\u2013\u2014]+\s+|(?<=[a-z])-\s+(?!and\b|or\b|to\b)|\u2014+|[()]|~+")
+_COMMA = re.compile(
+    r"[,\s()~\u2014-](?:(?<=[()])|(?<=,)(?:(?<!\d,)|(?!\s?\d))|(?<=\s)\s*[-\u2013\u2014]+\s+|(?<=[a-z]-)\s+(?!and\b|or\b|to\b)"
+    r"|(?<=\u2014)\u2014*|(?<=~)~*)"
+)
 _ITEM = r"(?!(?:i|we|my|our|it|he|she|they|but|so|which|because|and|though)\b)[\w'&-]+(?: [\w'&-]+){0,2}"
 _LIST_TAIL = re.compile(rf"\s*(?:{_ITEM},\s*)*(?:{_ITEM},?\s+)?(?:and|or|&)\s+{_ITEM}\s*$", re.I)
 # 我喜欢唱歌，健身，旅游，摄影: what is left of a sentence is the rest of a list of short words.
@@ -81,8 +86,9 @@ class View:
     at: datetime
     ahead: dict[int, TimeExpression] = field(default_factory=dict)
     behind: dict[int, TimeExpression] = field(default_factory=dict)
-    # Objects by where they were cut from: several forms ask for the same one.
+    # Objects by where they were cut from, and those that will do by what is asked of them: several forms ask the same.
     trims: dict[tuple[int, int], Clause] = field(default_factory=dict, compare=False)
+    objects: dict[tuple[int, int, bool, str], list[Clause]] = field(default_factory=dict, compare=False)
     # Where the subject that opens a clause may end, and its class, by the clause: clauses are looked at several times.
     openings: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict, compare=False)
 

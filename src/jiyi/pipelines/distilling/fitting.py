@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from jiyi.domain.memory import Category, Language, Mode
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
@@ -66,9 +67,9 @@ class Talk:
 
     `subject` carries over inside a sentence, `parties` are the other people and companies named, `last` is what a
     correction without a name speaks of, `first` holds while the first clause stands alone, `alone` when the message is one
-    sentence. `signs` are what shows in the sentence, `occurrences` those in it and `forms` those that may fit there, `stated` the
-    relations that it has stated so far; `span` is the stretch in which 记错了 makes it a correction, `start` where the sentence
-    begins.
+    sentence. `signs` are what shows in the sentence, `occurrences` those in it and `forms` those that may fit there: `across`
+    over two clauses, `within` in one. `stated` are the relations that it has stated so far; `span` is the stretch in which
+    记错了 makes it a correction, `start` where the sentence begins.
     """
 
     declared: bool = False
@@ -82,6 +83,8 @@ class Talk:
     signs: int = 0
     occurrences: Sequence[Occurrence] = ()
     forms: Sequence[Form] = ()
+    across: Sequence[Form] = ()
+    within: Sequence[Form] = ()
     stated: set[str] = field(default_factory=set)
     span: tuple[int, int] = (0, 0)
     start: int = 0
@@ -114,15 +117,18 @@ class Fitter:
 
     def fit(self, view: View, clause: Clause, talk: Talk, *, across: bool = False) -> list[Found]:
         """The statements of the first form that explains the whole clause."""
-        if across and not any(form.across for form in talk.forms):
+        forms = talk.across if across else talk.within
+        if not forms:
             return []
         occurrences: dict[str, list[Occurrence]] = {}
         for o in talk.occurrences:
             if o.start >= clause.start and o.end <= clause.end:
                 occurrences.setdefault(o.trigger.kind, []).append(o)
         openings: list[_Candidate] | None = None
-        for form in talk.forms:
-            if form.across is not across or (form.trigger and form.trigger not in occurrences):
+        for form in forms:
+            if form.trigger and form.trigger not in occurrences:
+                continue
+            if form.relation == LAST and talk.last is None:
                 continue
             if form.follows and not form.follows & talk.stated:
                 continue
@@ -520,8 +526,15 @@ def _slots(matches: Sequence[re.Match[str]]) -> dict[str, tuple[int, int]]:
     """Slot → span; subject1, subject2 … are one slot, the first that was filled."""
     slots: dict[str, tuple[int, int]] = {}
     for match in matches:
-        for name, number in match.re.groupindex.items():
-            start, end = match.regs[number]
-            if end > start >= 0:
-                slots.setdefault(name.rstrip("0123456789"), (start, end))
+        spans = match.regs
+        for name, number in _named_groups(match.re.pattern):
+            start, end = spans[number]
+            if end > start >= 0 and name not in slots:
+                slots[name] = (start, end)
     return slots
+
+
+@cache
+def _named_groups(source: str) -> tuple[tuple[str, int], ...]:
+    """The slots of a form's regex and the groups that fill them."""
+    return tuple((name.rstrip("0123456789"), number) for name, number in compiled(source).groupindex.items())

@@ -26,6 +26,8 @@ SUBJECT_CLASSES = ("nobody", "user", "declared_user", "company", "we", "pronoun"
 
 # More texts than these are hardly ever absent.
 MOST_NEEDS = 600
+# So many groups of them are asked for, the most telling ones.
+GROUPS = 3
 # How rare a digit is, beside words of so many letters; longer words are as rare as each other.
 DIGIT, LONG = 3, 6
 # Stands for each character of a date that is known.
@@ -375,16 +377,16 @@ class _Builder:
     def _choice(self, written: Sequence[str], where: str, depth: int) -> str:
         """One of several; whole words share their boundaries, which is much faster to compile and to run."""
         words = [w for w in written if _WORD.fullmatch(w)]
-        parts = [rf"{_BEGINS}(?:{'|'.join(words)}){_ENDS}"] if len(words) > 1 else []
+        parts = [rf"{_BEGINS}{_by_letter(words)}{_ENDS}"] if len(words) > 1 else []
         parts += [self.translate(w, where, depth) for w in written if len(words) <= 1 or w not in words]
         return f"(?:{'|'.join(_one_beginning(parts))})"
 
     def needs(self, written: str) -> tuple[tuple[str, ...], ...]:
-        """Groups of texts: a text of each stands in whatever the form fits. The two most telling ones.
+        """Groups of texts: a text of each stands in whatever the form fits. The most telling ones.
 
         Most forms are put aside by this alone, so that a clause costs little however many forms there are.
         """
-        return tuple(sorted(self._groups(written, 0), key=_telling, reverse=True)[:2])
+        return tuple(sorted(self._groups(written, 0), key=_telling, reverse=True)[:GROUPS])
 
     def _groups(self, written: str, depth: int) -> list[tuple[str, ...]]:
         groups: list[tuple[str, ...]] = []
@@ -540,6 +542,19 @@ def _one_beginning(parts: Sequence[str]) -> Iterator[str]:
     for bounded, side in groupby(parts, key=lambda part: part.startswith(_BEGINS)):
         run = list(side)
         if bounded and len(run) > 1:
-            yield f"{_BEGINS}(?:{'|'.join(part.removeprefix(_BEGINS) for part in run)})"
+            yield f"{_BEGINS}{_by_letter([part.removeprefix(_BEGINS) for part in run])}"
         else:
             yield from run
+
+
+def _by_letter(parts: Sequence[str]) -> str:
+    """A choice, in its order, with the sides that begin with the same letter put together. Sides that begin with other
+    letters cannot fit at the same place, and need not be tried there."""
+    begun: dict[str, list[str]] = {}
+    for part in parts:
+        begun.setdefault(part[0].lower() if part[0].isalpha() else part, []).append(part[1:])
+    sides = [
+        first if not first.isalpha() else first + (rest[0] if len(rest) == 1 else f"(?:{'|'.join(rest)})")
+        for first, rest in begun.items()
+    ]
+    return f"(?:{'|'.join(sides)})"

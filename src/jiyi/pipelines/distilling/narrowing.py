@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from jiyi.pipelines.distilling.grammar import Form
+from jiyi.pipelines.distilling.grammar import GROUPS, Form
 
 
 class Narrowing:
     """An index over the forms and the named patterns of one language.
 
-    What a stretch of text shows is a whole number, its *signs*: a bit for the first and one for the second group of needed
-    texts of each form, in the order of the file, then one for each name of a pattern.
+    What a stretch of text shows is a whole number, its *signs*: a bit for the first group of needed texts of each form, in the
+    order of the file, then for the second groups and so on, then one for each name of a pattern.
     """
 
     __slots__ = ("_always", "_forms", "_heads", "_kinds", "_named", "_starts", "_timed")
@@ -22,7 +22,7 @@ class Narrowing:
         self._forms = forms
         self._timed = _bits(i for i, form in enumerate(forms) if form.timed)
         self._kinds = {kind: _bits(i for i, f in enumerate(forms) if f.trigger == kind) for kind in _kinds(forms)}
-        self._named = {name: 1 << 2 * len(forms) + i for i, name in enumerate(cues)}
+        self._named = {name: 1 << GROUPS * len(forms) + i for i, name in enumerate(cues)}
         shown: dict[str, int] = {}
         self._always = 0
         for bit, texts in self._needs(forms, cues):
@@ -34,7 +34,7 @@ class Narrowing:
 
     def _needs(self, forms: Sequence[Form], cues: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, Sequence[str]]]:
         for i, form in enumerate(forms):
-            for group in (0, 1):
+            for group in range(GROUPS):
                 yield 1 << group * len(forms) + i, form.needs[group] if group < len(form.needs) else ()
         for name, texts in cues.items():
             yield self._named[name], texts
@@ -67,7 +67,10 @@ class Narrowing:
         allowed = self._kinds.get("", 0)
         for kind in kinds:
             allowed |= self._kinds.get(kind, 0)
-        found = signs & signs >> len(self._forms) & allowed
+        found = allowed
+        for _ in range(GROUPS):
+            found &= signs
+            signs >>= len(self._forms)
         if not timed:
             found &= ~self._timed
         return [self._forms[i] for i in _each(found)]

@@ -49,10 +49,16 @@ class Objects:
         Args:
             kind: the type that the form asks for, else the relation's own is asked for.
         """
+        asked = (start, end, relation.single, kind or relation.object_type)
+        found = view.objects.get(asked)
+        if found is None:
+            found = view.objects[asked] = self._found(view, *asked, signs)
+        return found
+
+    def _found(self, view: View, start: int, end: int, single: bool, kind: str, signs: int) -> list[Clause]:
         whole = self.trim(view, start, end, signs)
-        spans = [whole] if relation.single else self._items(view, whole, signs)
-        asked = kind or relation.object_type
-        return spans if all(self._will_do(view, s, asked, signs) for s in spans) else []
+        spans = [whole] if single else self._items(view, whole, signs)
+        return spans if all(self._will_do(view, s, kind, signs) for s in spans) else []
 
     def trim(self, view: View, start: int, end: int, signs: int) -> Clause:
         """An object without what hangs on it: 因为…, particles, quotes."""

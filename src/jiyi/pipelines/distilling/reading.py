@@ -25,6 +25,8 @@ SHORTEST_KEPT = {Language.ZH: 4, Language.EN: 12}
 # Other parties that 他们 can stand for are the objects of these types.
 PARTIES = frozenset({"organisation", "party"})
 
+# What makes all of a message somebody else's, and what the rest of it.
+_ENDS = ("message", "rest")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -61,6 +63,12 @@ class Reader:
             for language, grammar in constructions.grammars.items()
             for narrowing in [Narrowing(grammar.forms, grammar.cues)]
         }
+        # What ends the user's own talk, in either language: the pattern, by a name.
+        ends = {
+            f"{name} {k}": (k, g.patterns[k], g.cues[k]) for name, g in constructions.grammars.items() for k in _ENDS
+        }
+        self._ends = [(name, kind, source) for name, (kind, source, _) in ends.items()]
+        self._ending = Narrowing((), {name: cues for name, (_, _, cues) in ends.items()})
 
     def read(self, view: View) -> list[Found]:
         """Everything that a message of talk states."""
@@ -129,11 +137,12 @@ class Reader:
     def _own_end(self, view: View) -> int | None:
         """Where the user's own talk ends; None when nothing of it is the user's own."""
         end = len(view.shadow)
-        for fitter in self._fitters.values():
-            if compiled(fitter.grammar.patterns["message"]).search(view.shadow):
-                return None
-            if handed := compiled(fitter.grammar.patterns["rest"]).search(view.shadow):
-                end = min(end, handed.start())
+        signs = self._ending.signs(view.lower, 0, end)
+        for name, kind, source in self._ends:
+            if self._ending.may(name, signs) and (found := compiled(source).search(view.shadow)):
+                if kind == "message":
+                    return None
+                end = min(end, found.start())
         return end
 
 
@@ -290,6 +299,8 @@ class _Scan:
         talk.first = talk.first and len(parts) == 1
         talk.occurrences = self.fitter.triggers.find(self.view.lower, parts[0].start, parts[-1].end)
         talk.forms = self.fitter.candidates(self.view, talk)
+        talk.across = [form for form in talk.forms if form.across]
+        talk.within = [form for form in talk.forms if not form.across]
         talk.span, talk.start = (talk.span[0], parts[-1].end), parts[0].start
         found: list[Found] = []
         skip = 0
