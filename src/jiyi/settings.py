@@ -149,6 +149,9 @@ class EmbeddingPolicy:
     batch: int = 64
     # Characters of a text that are read: beyond, the meaning blurs and the cost grows.
     max_chars: int = 600
+    # So many last characters of the turn before are embedded with a turn, where somebody else said it: "behind the bakery"
+    # means little without the question it answers. 0 embeds each turn alone. After a change: jiyi reindex.
+    before_chars: int = 200
     # A provider of models/presets.toml, the model's name, the address up to /v1, and the variable that holds the key.
     preset: str | None = None
     name: str | None = None

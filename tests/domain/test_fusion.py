@@ -54,9 +54,15 @@ def test_nothing_is_lent_across_sessions() -> None:
 
 
 def test_the_best_turn_speaks_for_its_session() -> None:
-    turns = around({1: 1.0, 9: 0.5, 30: 0.5}, place(1), place(9), place(30, session="s2"))
+    scores = {1: 1.0, 9: 0.5, 30: 0.5, 39: 0.5}
+    turns = around(scores, place(1), place(9, "other"), place(30, session="s2"), place(39, "other", session="s2"))
     assert turns.total(9) == pytest.approx(0.5 + POLICY.session)
     assert turns.total(30) == pytest.approx(0.5 + 0.5 * POLICY.session)
+
+
+def test_a_list_of_remarks_is_about_nothing_in_common() -> None:
+    turns = around({1: 1.0, 9: 0.5}, place(1), place(9))
+    assert turns.total(9) == 0.5
 
 
 def test_a_named_speaker_and_a_named_time_count_more() -> None:

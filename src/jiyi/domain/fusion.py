@@ -26,9 +26,9 @@ class FusionPolicy:
 
     words: float = 1.0
     # Vectors beside words; without vectors the words decide alone.
-    vectors: float = 0.4
+    vectors: float = 0.6
     # So many nearest turns are candidates.
-    near: int = 128
+    near: int = 256
     # Below it two texts have nothing to do with each other. Some models put everything nearer than that.
     min_cosine: float = 0.05
     # Another name of what was asked for, or another form of the word; a word that points at the same matter.
@@ -48,7 +48,7 @@ class FusionPolicy:
     # What was said in the time that the question names, or told within the days after it.
     in_time: float = 1.0
     time_slack: timedelta = timedelta(days=7)
-    # The best turn of the session stands for what the session is about.
+    # The best turn of the session stands for what the session is about, where people talk in it.
     session: float = 0.3
     # The stronger of the two turns beside, and of the two next to them, where people talk with each other.
     beside: float = 0.45
@@ -146,7 +146,7 @@ def neighbours(scores: Mapping[int, float], policy: FusionPolicy) -> set[int]:
 class Surroundings:
     """Candidates and the turns around them, and what speaker, time, session and neighbours add to each."""
 
-    __slots__ = ("_asked", "_own", "_places", "_policy", "_sessions", "_times")
+    __slots__ = ("_asked", "_own", "_places", "_policy", "_sessions", "_talks", "_times")
 
     def __init__(
         self, scores: Mapping[int, float], places: Mapping[int, Place], asked: Asked, policy: FusionPolicy
@@ -155,7 +155,10 @@ class Surroundings:
         slack = policy.time_slack // MICROSECOND
         self._times = [(micros(start), micros(end) + slack) for start, end in asked.times]
         self._own, self._sessions = dict[int, float](), dict[str, float]()
+        voices, self._talks = dict[str, str](), set[str]()
         for seq, place in places.items():
+            if voices.setdefault(place.session, place.voice) != place.voice:
+                self._talks.add(place.session)
             score = scores.get(seq, 0.0)
             if score:
                 score *= (1 + policy.speaker * (place.voice in asked.voices)) * (
@@ -171,14 +174,18 @@ class Surroundings:
 
     def total(self, seq: int) -> float:
         """What a passage's parts come to."""
-        session = self._policy.session * self._sessions.get(self._places[seq].session, 0.0)
+        session = self._session(self._places[seq])
         return self._own[seq] + session + self._lent(seq, session)[0]
 
     def parts(self, seq: int) -> Parts:
         place = self._places[seq]
-        session = self._policy.session * self._sessions.get(place.session, 0.0)
+        session = self._session(place)
         lent, beside = self._lent(seq, session)
         return Parts(self._own[seq], session, lent, beside, place.voice in self._asked.voices, self._timely(place))
+
+    def _session(self, place: Place) -> float:
+        """What its session adds to a turn. A list of one person's remarks is about as many things as it has remarks."""
+        return self._policy.session * self._sessions.get(place.session, 0.0) if place.session in self._talks else 0.0
 
     def _timely(self, place: Place) -> bool:
         return any(start <= place.at < end for start, end in self._times)

@@ -48,6 +48,11 @@ class Filters:
     read: Span = Span()
 
     @property
+    def messages(self) -> bool:
+        """Whether turns of the history are asked for."""
+        return "message" in self.kinds and not self.memories_only
+
+    @property
     def memories_only(self) -> bool:
         """Whether something is asked that only memories have."""
         return self.tiers != NEAR or self.created != Span() or self.read != Span()

@@ -1,7 +1,7 @@
 """Passages of history: which turns answer a question, by their words and by what stands around them (SPEC R1, R5).
 
-rare words ─▶ hits ─▶ weigh by frequent words ─▶ bridge ─▶ fuse with vectors
-     ─▶ places of hits and neighbours ─▶ speaker · time · session · neighbours ─▶ texts of the best
+rare words ─▶ hits ─▶ weigh by frequent words ─▶ bridge ─▶ speakers named
+     ─▶ fuse with vectors ─▶ places of neighbours ─▶ speaker · time · session · neighbours ─▶ texts of the best
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from heapq import nlargest
 
 from jiyi.domain.fusion import Asked, FusionPolicy, Parts, Place, Surroundings, fuse, neighbours
@@ -34,7 +34,8 @@ NOTHING: Mapping[int, float] = {}
 class Found:
     """What the words found: scores by message number, and bits of the terms of the question's search that each holds.
 
-    `chosen` are the places in that search of the terms that selected. The dicts grow while the channels are read.
+    `chosen` are the places in that search of the terms that selected. The dicts grow while the channels are read. `over` are
+    the words of another turn that led to the turns of `bridged`, `named` the speakers that the question names.
     """
 
     scores: dict[int, float]
@@ -42,6 +43,10 @@ class Found:
     documents: int
     holding: Mapping[str, int]
     chosen: Sequence[int]
+    bridged: Mapping[int, float] = field(default_factory=dict)
+    over: tuple[str, ...] = ()
+    places: Mapping[int, Place] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +56,24 @@ class Passages:
     indexing: Indexing
     policy: FusionPolicy
 
+    def find(self, unit: Unit, scope: Scope, question: Question) -> Found:
+        """What the words of a question find."""
+        found = self._find(unit, scope, question)
+        if not found.scores:
+            return found
+        self._weigh(unit, scope, question, found)
+        # What key words alone ask for holds them; what a sentence asks may be said elsewhere, or stand beside its words.
+        bridged, over = self._bridge(unit, scope, question, found) if question.asks else ({}, ())
+        places = {p.seq: p for p in unit.messages.places(scope, found.scores.keys() | bridged.keys())}
+        named = self._named(places.values(), question.folded)
+        return replace(found, bridged=bridged, over=over, places=places, named=named)
+
     def __call__(
         self,
         unit: Unit,
         scope: Scope,
         question: Question,
+        found: Found,
         limit: int,
         *,
         takes: Callable[[Place], bool] | None = None,
@@ -64,24 +82,23 @@ class Passages:
         """The best turns, best first, `limit` and some to spare.
 
         Args:
+            found: what `find` gave for the question.
             takes: whether a turn at that place may be answered with; those around it count all the same.
             vectors: scores of the channel of meaning, by message number.
         """
-        if not question.content and not vectors:
-            return []
-        found = self._find(unit, scope, question)
-        self._weigh(unit, scope, question, found)
-        # What key words alone ask for holds them; what a sentence asks may be said elsewhere, or stand beside its words.
-        bridged, over = self._bridge(unit, scope, question, found) if question.asks else ({}, ())
+        bridged, places = found.bridged, dict(found.places)
         words = {
             seq: found.scores.get(seq, 0.0) + bridged.get(seq, 0.0) for seq in found.scores.keys() | bridged.keys()
         }
         scores = fuse([(words, self.policy.words), (vectors, self.policy.vectors)])
-        places = {p.seq: p for p in unit.messages.places(scope, scores.keys() | neighbours(scores, self.policy))}
+        if not scores:
+            return []
+        around = (scores.keys() | neighbours(scores, self.policy)) - places.keys()
+        places |= {p.seq: p for p in unit.messages.places(scope, around)}
         asked = Asked(self._named(places.values(), question.folded), question.times)
-        around = Surroundings(scores, places, asked, self.policy)
-        able = (seq for seq in places if seq in scores or (question.asks and around.lent(seq)))
-        totals = {seq: round(around.total(seq), 6) for seq in able}
+        surroundings = Surroundings(scores, places, asked, self.policy)
+        able = (seq for seq in places if seq in scores or (question.asks and surroundings.lent(seq)))
+        totals = {seq: round(surroundings.total(seq), 6) for seq in able}
         top = max(totals.values(), default=0.0)
         if takes is not None:
             totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
@@ -89,7 +106,7 @@ class Passages:
         covered = _Coverage(question, question.information(found.documents, found.holding), found.matched)
         texts = {m.seq: m for m in unit.messages.get(scope, best)}
         return [
-            _match(texts[seq], around.parts(seq), top, covered, question, over if seq in bridged else ())
+            _match(texts[seq], surroundings.parts(seq), top, covered, question, found.over if seq in bridged else ())
             for seq in best
             if seq in texts
         ]

@@ -5,7 +5,8 @@ isolate ─▶ terms, with those of the talk around it ─▶ widen by other wor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -27,7 +28,8 @@ class Question:
     `content` are the terms that can select, of the question and of the talk around it; `wider` are looked for because of
     them, `stops` are its stop words, which weigh among what was found. `raw` is the folded text to look for when there are none (a query of stop words only, SPEC R7), empty when every
     word is in every question anyway. `quotes` are folded, `times` the stretches that it names. `asks`: it is a sentence, whose
-    answer may stand beside its words; key words alone want what holds them. `core` is the question in the text, as written.
+    answer may stand beside its words; key words alone want what holds them. `core` is the question in the text, as written,
+    `meant` the text whose meaning is looked for.
     """
 
     text: str
@@ -40,6 +42,7 @@ class Question:
     times: tuple[Stretch, ...] = ()
     asks: bool = False
     core: str = ""
+    meant: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -120,6 +123,7 @@ class QuestionReader:
             core,
             text=query,
             core=isolated.core,
+            meant=isolated.core if isolated.announced else query,
             folded=_folded(query, self.segmenter),
             content=tuple(content),
             raw="" if content else core.raw or read_question(query, self.segmenter).raw,
@@ -147,6 +151,15 @@ def read_question(query: str, segmenter: Segmenter) -> Question:
     # A stop word that stands free; the "my" of MySQL makes no sentence.
     asks = any(t.stop and t.kind in ("word", "char") for t in terms)
     return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, stops=stops, asks=asks)
+
+
+def without_names(question: str, names: Collection[str]) -> str:
+    """The question without these names, and without what English hangs on them. The whole of it where nothing else is left."""
+    for name in sorted(names, key=lambda n: (-len(n), n)):
+        around = ("", "") if name[0] > "\u2e80" else (r"(?<!\w)", r"(?:['’]s)?(?!\w)")
+        question = re.sub(f"{around[0]}{re.escape(name)}{around[1]}", " ", question, flags=re.IGNORECASE)
+    left = " ".join(question.split())
+    return left if any(c.isalnum() for c in left) else question
 
 
 def _folded(query: str, segmenter: Segmenter) -> str:

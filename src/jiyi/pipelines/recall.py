@@ -26,8 +26,8 @@ from jiyi.pipelines.filters import EVERYTHING, Filters, Span
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.kinds import named
 from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single, scan_texts
-from jiyi.pipelines.passages import Passages
-from jiyi.pipelines.question import Question, QuestionReader
+from jiyi.pipelines.passages import Found, Passages
+from jiyi.pipelines.question import Question, QuestionReader, without_names
 from jiyi.pipelines.spelling import spelt
 from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.timing import Stopwatch
@@ -138,11 +138,13 @@ class Recall:
         beside: list[Item] = []
         facts = self._facts(unit, scope, question, now, filters, dropped)
         watch.lap("facts")
-        near = self._near(unit, scope, question, filters)
+        words = self.passages.find(unit, scope, question) if filters.messages else None
+        watch.lap("words")
+        near = self._near(unit, scope, question, words, filters)
         watch.lap("meaning")
         nearness = standing_out(sorted((n.cosine for found in near.values() for n in found), reverse=True))
         near = {kind: [n for n in found if n.cosine >= self.passages.policy.min_cosine] for kind, found in near.items()}
-        found, relaxed = self._matches(unit, scope, question, near, now, limit, filters, dropped, beside)
+        found, relaxed = self._matches(unit, scope, question, words, near, now, limit, filters, dropped, beside)
         watch.lap("words")
         found += self._by_meaning(unit, scope, question, near, now, filters, dropped, {item.id for item in found})
         watch.lap("meaning")
@@ -191,6 +193,7 @@ class Recall:
         unit: Unit,
         scope: Scope,
         question: Question,
+        words: Found | None,
         near: Near,
         now: datetime,
         limit: int,
@@ -200,7 +203,7 @@ class Recall:
     ) -> tuple[list[Item], str]:
         """Items of the text channels; relaxed step by step while there are none."""
         steps: tuple[tuple[str, Callable[[Kind], list[Match]]], ...] = (
-            ("", lambda kind: self._indexed(unit, scope, kind, question, near, limit, filters)),
+            ("", lambda kind: self._indexed(unit, scope, kind, question, words, near, limit, filters)),
             ("no indexed word matched, so the letters themselves were looked for",
              lambda kind: scan_texts(unit, scope, kind, question, self.indexing.segmenter)),
         )  # fmt: skip
@@ -226,30 +229,39 @@ class Recall:
         return [], ""
 
     def _indexed(
-        self, unit: Unit, scope: Scope, kind: Kind, question: Question, near: Near, limit: int, filters: Filters
+        self,
+        unit: Unit,
+        scope: Scope,
+        kind: Kind,
+        question: Question,
+        words: Found | None,
+        near: Near,
+        limit: int,
+        filters: Filters,
     ) -> list[Match]:
         """Matches through the index."""
         if kind is Kind.MESSAGE:
-            if filters.memories_only:
+            if words is None:
                 return []
             # Labels are known only from the whole message, so more of them are looked at.
             many = self.passages.policy.hits if filters.labels else limit
             turns = near.get(kind, [])
-            found = self.passages(unit, scope, question, many, takes=filters.at_place(), vectors=scores_of(turns))
+            takes = filters.at_place()
+            found = self.passages(unit, scope, question, words, many, takes=takes, vectors=scores_of(turns))
             cosines = {n.seq: n.cosine for n in turns}
             found = [m if m.words else replace(m, cosine=cosines.get(m.item.seq)) for m in found]
         else:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
 
-    def _near(self, unit: Unit, scope: Scope, question: Question, filters: Filters) -> Near:
-        """What means the same as the question, of each kind that is asked for; looked up once."""
+    def _near(self, unit: Unit, scope: Scope, question: Question, words: Found | None, filters: Filters) -> Near:
+        """What means the same as the question, of each kind that is asked for; looked up once. Without the names of
+        speakers, which pull in their greetings: words find those."""
         if self.embedding is None:
             return {}
         most = self.passages.policy.near
-        return {
-            kind: match_vectors(unit, scope, kind, question.core, self.embedding, most) for kind in _text_kinds(filters)
-        }
+        asked = question.meant if words is None else without_names(question.meant, words.named)
+        return {kind: match_vectors(unit, scope, kind, asked, self.embedding, most) for kind in _text_kinds(filters)}
 
     def _by_meaning(
         self,

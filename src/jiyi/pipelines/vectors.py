@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 
 from jiyi.domain.forgetting import Erased
-from jiyi.domain.memory import Memory, Message
+from jiyi.domain.memory import Memory, Message, Role
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.vectors import Neighbour, Vector, VectorSet, quantise
@@ -57,11 +57,14 @@ class VectorView(View):
         unit.vectors.remove(scope, kind, seqs)
 
     def erase(self, unit: Unit, scope: Scope, erased: Erased) -> int:
-        """All vectors of the texts go; what is left of a message is embedded again. Summaries go with their own view."""
-        seqs = [b.before.seq for b in erased.messages]
+        """All vectors of the texts go, and those of the turns that were embedded with them; what is left of a message is
+        embedded again. Summaries go with their own view."""
+        said = {b.before.seq: b.before for b in erased.messages}
+        following = unit.messages.get(scope, [seq + 1 for seq in said])
+        after = [m.seq for m in following if m.seq not in said and answers(m, said[m.seq - 1])]
         gone = unit.vectors.remove(scope, Kind.MEMORY, [m.seq for m in erased.memories])
-        gone += unit.vectors.remove(scope, Kind.MESSAGE, seqs)
-        left = [b.after.seq for b in erased.messages if not b.after.forgotten]
+        gone += unit.vectors.remove(scope, Kind.MESSAGE, [*said, *after])
+        left = after + [b.after.seq for b in erased.messages if not b.after.forgotten]
         for held in unit.vectors.sets(scope) if left else ():
             mark = unit.vectors.embedded_up_to(scope, held.model)
             unit.vectors.mark_embedded_up_to(scope, held.model, min(mark, min(left) - 1))
@@ -145,7 +148,8 @@ class Embedding:
         if not messages:
             return None
         held = unit.vectors.held(scope, Kind.MESSAGE, self.current.name)
-        texts = dict(islice(self._texts([m for m in messages if m.seq not in held]), self.policy.batch))
+        lacking = ((seq, text) for seq, text in self._turns(unit, scope, messages) if seq not in held)
+        texts = dict(islice(lacking, self.policy.batch))
         whole = len(texts) < self.policy.batch
         return Batch(Kind.MESSAGE, texts, messages[-1].seq if whole else max(texts))
 
@@ -164,6 +168,15 @@ class Embedding:
             if any(c.isalnum() for c in text):
                 yield item.seq, text
 
+    def _turns(self, unit: Unit, scope: Scope, messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
+        """What is embedded of each turn: the end of what it answers, and itself."""
+        said, most = {m.seq: m for m in messages}, self.policy.before_chars
+        said |= {m.seq: m for m in unit.messages.get(scope, {m.seq - 1 for m in messages} - said.keys())}
+        for seq, text in self._texts(messages):
+            before = said.get(seq - 1)
+            lead = before.text[-most:] if most and before is not None and answers(said[seq], before) else ""
+            yield seq, f"{lead}\n{text}" if lead else text
+
     def _add(self, unit: Unit, scope: Scope, batch: Batch, vectors: Mapping[int, Vector]) -> None:
         """Keep the vectors of texts that are still the same, and note how far the messages have them."""
         model = self.current.name
@@ -172,7 +185,9 @@ class Embedding:
             if own.model == model and own.dimension != dimension:
                 raise ModelRefused(_another(own, dimension))
         unit.vectors.begin(scope, model, dimension)
-        there = dict(self._texts(_items(unit, scope, batch.kind, list(batch.texts))))
+        items = _items(unit, scope, batch.kind, list(batch.texts))
+        turns = [item for item in items if isinstance(item, Message)]
+        there = dict(self._turns(unit, scope, turns) if turns else self._texts(items))
         same = {seq: v for seq, v in vectors.items() if there.get(seq) == batch.texts[seq]}
         unit.vectors.add(scope, batch.kind, model, same)
         if batch.upto is not None and len(same) == len(vectors):
@@ -220,6 +235,15 @@ class Embedding:
 def embedded_text(item: Memory | SessionSummary | Message) -> str:
     """The text that stands for an item: as it was said, without the speaker, whose name pulls in greetings."""
     return "\n".join(p.text for p in item.points) if isinstance(item, SessionSummary) else item.text
+
+
+ALOUD = frozenset({Role.USER, Role.ASSISTANT, Role.OTHER})
+
+
+def answers(message: Message, before: Message) -> bool:
+    """Whether a turn may answer the one before it: somebody else has said that, in the same session."""
+    told = not before.forgotten and {message.role, before.role} <= ALOUD and message.session == before.session
+    return told and (message.role, message.name) != (before.role, before.name)
 
 
 def _items(

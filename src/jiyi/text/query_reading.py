@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_SENTENCE = re.compile(r"(?:[^。！？!?\n.]|\.(?!\s|$))+[。！？!?\n.”\"』」]*|[。！？!?\n.]+")
+# A full stop inside quotation marks ends nothing: 主题是"学会休息。"的讲座在哪？ is one sentence.
+_MARKED = r"“[^“”]{0,200}”|「[^「」]{0,200}」|『[^『』]{0,200}』|\"[^\"\n]{0,200}\""
+_SENTENCE = re.compile(rf"(?:{_MARKED}|[^。！？!?\n.]|\.(?!\s|$))+[。！？!?\n.”\"』」]*|[。！？!?\n.]+")
 _ASKS = re.compile(r"[?？]")
 _QUOTED = re.compile(
     r"“([^“”]{2,80})”|\"([^\"]{2,80})\"|「([^「」]{2,80})」|『([^『』]{2,80})』|《([^《》]{2,80})》|`([^`]{2,80})`"
 )
+# A line of a talk that was handed over: <Ann>: "…", 小王：……
+_TURN = re.compile(r"\s*(?:<[^<>\n]{1,40}>|\w[^\n:：。，！？,.!?]{0,39})\s*[:：]")
 
 # A message of two sentences is a question with its circumstances; from three on there is talk around it.
 SENTENCES = 3
@@ -20,10 +24,12 @@ BEHIND = 1
 
 @dataclass(frozen=True, slots=True)
 class Isolated:
-    """`core` is the question, `rest` the talk around it, empty when all of it is the question."""
+    """`core` is the question, `rest` the talk around it, empty when all of it is the question. `announced`: it is said that
+    this is the question, so the talk around it is beside the point; otherwise the talk may well be what it is about."""
 
     core: str
     rest: str = ""
+    announced: bool = False
 
 
 class Announcements:
@@ -36,19 +42,28 @@ class Announcements:
         self._pattern = re.compile("|".join(map(re.escape, longest)) or "(?!)", re.IGNORECASE)
 
     def isolate(self, text: str) -> Isolated:
-        """The question in a message of several sentences: its last, if it asks. A short message is all question."""
+        """The question in a message of several sentences: its last, if it asks. A short message is all question, and so is
+        a talk that is handed over: what is asked last in it is asked of all of it."""
+        if _is_talk(text):
+            return Isolated(text)
         sentences = [s for s in _SENTENCE.findall(text) if s.strip(' \t\r\n"”』」')]
         asking = [i for i, s in enumerate(sentences) if _ASKS.search(s)]
         if len(sentences) < SENTENCES or not asking or len(sentences) - 1 - asking[-1] > BEHIND:
             return Isolated(text)
         at = asking[-1]
         before, core = self._announced(sentences[at])
-        return Isolated(core, "".join((*sentences[:at], before, *sentences[at + 1 :])))
+        return Isolated(core, "".join((*sentences[:at], before, *sentences[at + 1 :])), bool(before))
 
     def _announced(self, sentence: str) -> tuple[str, str]:
         """A sentence cut behind the last words that announce a question, if any question follows."""
         cut = max((m.end() for m in self._pattern.finditer(sentence)), default=0)
         return (sentence[:cut], sentence[cut:]) if re.search(r"\w", sentence[cut:]) else ("", sentence)
+
+
+def _is_talk(text: str) -> bool:
+    """Whether most lines begin with who says them."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return len(lines) > 1 and 2 * sum(_TURN.match(line) is not None for line in lines) > len(lines)
 
 
 def quoted(text: str) -> tuple[str, ...]:
