@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -111,7 +112,16 @@ async def _json(request: Request, depth: int) -> dict[str, Any]:
         return {}
     body = await request.json()
     _check_depth(body, depth)
+    if b"\\ud" in (await request.body()).lower():
+        _check_characters(body)
     return body if isinstance(body, dict) else {}
+
+
+def _check_characters(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InputError("the body holds a lone surrogate, which is half a character: nothing was done") from None
 
 
 def _check_depth(value: Any, left: int) -> None:

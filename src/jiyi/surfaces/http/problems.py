@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from jiyi import errors
-from jiyi.errors import JiyiError, TooManyRequests, UnreadableFile, UnreadableLines
+from jiyi.errors import JiyiError, TooManyRequests, UnreadableLines
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -101,10 +101,6 @@ def problem_of(error: JiyiError) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooManyRequests):
         headers["Retry-After"] = str(max(1, math.ceil(error.seconds)))
-    if isinstance(error, UnreadableFile):
-        # Where we put what was sent is nobody's business.
-        where = "" if error.line is None else f"line {error.line}: "
-        detail = f"{where}{error.reason}. Nothing was imported"
     if isinstance(error, UnreadableLines):
         return problem(
             kind, status, "lines of the profile cannot be taken over; nothing was changed",

@@ -41,6 +41,7 @@ def log_to_stderr() -> None:
         logger.handlers[:] = [handler]
         logger.setLevel(logging.INFO)
         logger.propagate = False
+    logging.getLogger("uvicorn.access").disabled = True  # it would write whole addresses, with what was asked in them
 
 
 def serve(memory: MemoryLayer, host: str, port: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from fastapi import Path as InPath
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
+from jiyi.errors import InputError
 from jiyi.pipelines.gateway import Receipt
 from jiyi.surfaces import shapes
 from jiyi.surfaces.http import bodies
@@ -140,9 +142,20 @@ async def read_profile(request: Request, call: Writing, dry_run: DryRun = False)
         with TemporaryDirectory(prefix="jiyi-") as folder:
             path = Path(folder) / "USER.md"
             path.write_bytes(text)
-            return call.me.read_profile(path, dry_run=dry_run).receipt
+            with _sent(path):
+                return call.me.read_profile(path, dry_run=dry_run).receipt
 
     return await _receipt(call, work, dry_run=dry_run)
+
+
+@contextmanager
+def _sent(path: Path) -> Iterator[None]:
+    """What is wrong with a file is said of its name: where we put it is nobody's business."""
+    try:
+        yield
+    except InputError as error:
+        error.args = (str(error).replace(str(path), path.name),)
+        raise
 
 
 # ------------------------------------------------------------------ what is kept
@@ -241,5 +254,6 @@ async def import_(request: Request, call: Writing, dry_run: DryRun = False) -> s
         with path.open("wb") as file:
             async for piece in request.stream():
                 file.write(piece)
-        found = await call.write(lambda: call.me.import_(path, dry_run=dry_run))
+        with _sent(path):
+            found = await call.write(lambda: call.me.import_(path, dry_run=dry_run))
     return shapes.Archive.of(found, call.zone, dry_run=dry_run)
