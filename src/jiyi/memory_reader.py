@@ -476,12 +476,14 @@ class MemoryReader:
         return Walk(read_relations(names, self._parts.vocabulary, self._parts.graphing.rules), min_confidence)
 
     def _tongue(self, unit: Unit, language: Language | str | None, *said: str) -> Language:
-        """The language that was asked for; else that of the question, else that of what was said first."""
+        """The language that was asked for; else Chinese where a name is, else that of what was said first: a Latin name
+        tells nothing."""
         if language is not None:
             return read_language(language)
+        if any(language_of(s, Language.EN) is Language.ZH for s in said):
+            return Language.ZH
         first = unit.memories.listing(self._scope, limit=1)
-        default = first[0].language if first else Language.ZH
-        return language_of(" ".join(s for s in said if not s.startswith("@")), default)
+        return first[0].language if first else Language.ZH
 
     def _trace(
         self,

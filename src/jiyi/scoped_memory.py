@@ -543,8 +543,9 @@ class ScopedMemory(MemoryReader):
 
         def plan(unit: Unit) -> Plan:
             parts.gateway.check_awake(unit, self._scope, verb)
-            apart = verb is Verb.SPLIT
-            return unite(unit, self._scope, names, occasion, parts.judging, parts.graphing.view, apart=apart)
+            return unite(
+                unit, self._scope, names, occasion, parts.judging, parts.graphing.view, apart=verb is Verb.SPLIT, dry_run=dry_run
+            )  # fmt: skip
 
         if dry_run:
             with self._store.read() as unit:

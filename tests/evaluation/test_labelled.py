@@ -334,6 +334,6 @@ def test_the_public_set(name: str) -> None:
 
 def test_a_broken_file_says_that_nothing_was_measured(tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_text('{"role":\n', "utf-8")
-    with pytest.raises(UnreadableFile, match="line 1: .*Nothing was measured") as caught:
+    with pytest.raises(UnreadableFile, match=r"line 1: .*Nothing was measured") as caught:
         read_sets([str(tmp_path / "mine.jsonl")], None)
     assert "imported" not in str(caught.value)

@@ -126,6 +126,7 @@ class Explorer:
     def _told_at(self, node: str, relations: Collection[str]) -> list[Link]:
         by_relation = self._all_told(node)
         if not relations:
+            self.cut |= node in self._crowded
             return [link for some in by_relation.values() for link in some]
         if node in self._crowded:
             # More edges than are read at once: those of a relation are read for themselves.
@@ -133,6 +134,7 @@ class Explorer:
             for name in relations:
                 if name not in by_relation:
                     found = self.unit.graph.links(self.scope, node, [name], fan)
+                    self.cut |= len(found) >= fan
                     by_relation[name] = [link for link in found if link.start != link.end]
         return [link for name in dict.fromkeys(relations) for link in by_relation.get(name, ())]
 
@@ -145,7 +147,7 @@ class Explorer:
                 if link.edge.relation not in self._identities and link.start != link.end:
                     by_relation.setdefault(link.edge.relation, []).append(link)
             if len(found) >= fan:
-                self._crowded[node], self.cut = {}, True
+                self._crowded[node] = {}
             self._told[node] = by_relation
         return self._told[node]
 

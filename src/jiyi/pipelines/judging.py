@@ -70,9 +70,21 @@ class Judging:
     closings: Closings
     fold: Callable[[str], str]
 
-    def all(self, unit: Unit, scope: Scope, observations: Sequence[Observation], occasion: Occasion) -> Plan:
-        """One plan for what was said together. A memory that several observations touch changes once."""
-        beliefs = _Beliefs(unit, scope, self.tiers)
+    def all(
+        self,
+        unit: Unit,
+        scope: Scope,
+        observations: Sequence[Observation],
+        occasion: Occasion,
+        *,
+        dry_run: bool = False,
+    ) -> Plan:
+        """One plan for what was said together. A memory that several observations touch changes once.
+
+        Args:
+            dry_run: as in `edited`.
+        """
+        beliefs = _Beliefs(unit, scope, self.tiers, dry_run=dry_run)
         judgements = [self._one(beliefs, observation, occasion.now) for observation in observations]
         return self._plan(occasion, beliefs, judgements)
 

@@ -39,8 +39,9 @@ def unite(
     view: GraphView,
     *,
     apart: bool,
+    dry_run: bool = False,
 ) -> Plan:
-    """The plan by which two names are one thing from now on, or with `apart` are two.
+    """The plan by which two names are one thing from now on, or with `apart` are two. With `dry_run` in a unit for reading.
 
     Raises:
         NotFound: no memory speaks of either. InputError: names that cannot be told apart by their writing.
@@ -54,7 +55,7 @@ def unite(
     relation = _relation(view)
     subject, thing = _turned(unit, scope, one, other, relation, judging)
     said = _said(subject, thing, relation, occasion.now, judging, apart=apart)
-    return judging.all(unit, scope, [said], occasion)
+    return judging.all(unit, scope, [said], occasion, dry_run=dry_run)
 
 
 def _relation(view: GraphView) -> Relation:
