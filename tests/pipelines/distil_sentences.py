@@ -164,7 +164,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("我上周被公司裁员了", "DID", "被公司裁员"),
     Claim("我和女朋友分手了", "DID", "和女朋友分手"),
     Claim("我的狗去世了", "HAS_DIED", "去世", "用户的狗"),
-    Claim("我奶奶前几天过世了", "HAS_DIED", "过世", "用户的奶奶"),
+    Claim("我奶奶最近过世了", "HAS_DIED", "过世", "用户的奶奶"),
     Claim("我从杭州搬走了", "LIVES_IN", "杭州", mode=_DENIAL),
     Claim("I was laid off last week", "DID", "was laid off"),
     Claim("We broke up", "DID", "broke up"),
