@@ -141,7 +141,7 @@ def _run(zh: Sequence[str], en: Sequence[str]) -> re.Pattern[str]:
     """Two or more acknowledgements in a row, from where the first may begin (see `_openings`); the group is all but the first."""
     chinese = "|".join(sorted(map(re.escape, zh), key=len, reverse=True))
     english = "|".join(sorted((re.escape(w).replace(r"\ ", r"\s+") for w in en), key=len, reverse=True))
-    one = rf"(?:(?:{chinese})|(?<![a-z0-9'])(?:{english})(?![a-z0-9']))"
+    one = rf"(?:(?:{chinese})|(?<![a-z0-9'])(?>{english})(?![a-z0-9']))"  # "yeah right" is one
     return re.compile(rf"{one}((?:{_SEPARATOR}*{one})+)(?={_EDGE}|\s*\Z)", _FLAGS)
 
 

@@ -182,6 +182,18 @@ def _assigned_values(shadow: str, rules: RedactionRules) -> Iterator[Hit]:
             yield Hit(start, end, "api_key" if is_key else "password")
 
 
+def _pass_phrases(shadow: str, rules: RedactionRules) -> Iterator[Hit]:
+    """A secret of several words: no shape gives it away, so its words may be no sentence."""
+    lower = _lower(shadow)
+    if not any(map(lower.__contains__, rules.phrase_names)):
+        return
+    for match in rules.phrases.finditer(lower):
+        words = set(re.findall("[a-z]+", match["value"]))
+        spoken = match["join"][-1] not in ":="
+        if rules.prose.isdisjoint(words) and not (spoken and not rules.articles.isdisjoint(words)):
+            yield Hit(*match.span("value"), "password")
+
+
 def _gives_away(shadow: str, match: re.Match[str], start: int, end: int, is_key: bool, rules: RedactionRules) -> bool:
     """Whether the value of a name is a real one: no placeholder, no code, no everyday word."""
     value, join = shadow[start:end], match["join"].strip(" \t\r\n\"'`")
@@ -543,6 +555,7 @@ _DETECTORS: tuple[tuple[re.Pattern[str] | None, Callable[[str, RedactionRules], 
     (None, _vendor_keys),
     (re.compile(r"(?i:bearer|basic) "), _bearers),
     (None, _assigned_values),
+    (None, _pass_phrases),
     (re.compile("@"), _emails),
     (re.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]"), _ip_addresses),
     (re.compile(":[0-9A-Fa-f]{0,4}:"), _ipv6_addresses),

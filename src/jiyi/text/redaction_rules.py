@@ -36,6 +36,10 @@ class RedactionRules:
     assigned: re.Pattern[str]
     key_names: re.Pattern[str]
     placeholders: frozenset[str]
+    phrases: re.Pattern[str]
+    phrase_names: tuple[str, ...]
+    prose: frozenset[str]
+    articles: frozenset[str]
     candidates: tuple[re.Pattern[str], ...]
     vendor_starts: tuple[str, ...]
     name_stems: tuple[str, ...]
@@ -57,6 +61,7 @@ def parse_redaction(data: Mapping[str, Any]) -> RedactionRules:
         starts = [s for k in keys for s in k["starts"]]
         key_names = [*assigned["key"], *assigned["key_zh"]]
         names = [*assigned["password"], *assigned["password_zh"], *key_names]
+        phrases = [*assigned["phrase"], *assigned["phrase_zh"]]
         return RedactionRules(
             classes=classes,
             vendors=re.compile(rf"(?<![A-Za-z0-9])(?:{shapes})(?![A-Za-z0-9])"),
@@ -66,7 +71,11 @@ def parse_redaction(data: Mapping[str, Any]) -> RedactionRules:
             assigned=_assigned(names),
             key_names=re.compile(_names(key_names), re.I),
             placeholders=frozenset(assigned["placeholders"]),
-            candidates=_candidates([*names, *starts]),
+            phrases=_phrases(phrases),
+            phrase_names=tuple(phrases),
+            prose=frozenset(assigned["prose"]),
+            articles=frozenset(assigned["articles"]),
+            candidates=_candidates([*names, *phrases, *starts]),
             vendor_starts=tuple(starts),
             # How names begin: few, and quick to look for.
             name_stems=tuple(sorted({n.split("_")[0][:6].lower() for n in names})),
@@ -106,6 +115,15 @@ def _assigned(names: Sequence[str]) -> re.Pattern[str]:
         r"|\s{1,3}(?:is now|is|was|to|are|will be)\s{1,3}:?\s?|\s{0,2})"
         rf"(?:\"(?P<q1>[^\"\n{BLANK}]{{1,300}})\"|'(?P<q2>[^'\n{BLANK}]{{1,300}})'|“(?P<q3>[^”\n{BLANK}]{{1,300}})”|「(?P<q4>[^」\n{BLANK}]{{1,300}})」"
         rf"|`(?P<q5>[^`\n{BLANK}]{{1,300}})`|(?P<bare>{bare}+))"
+    )
+
+
+def _phrases(names: Sequence[str]) -> re.Pattern[str]:
+    """A name, what joins it to its value, and a value of three words or more in small letters. For a text in lower case."""
+    return re.compile(
+        rf"(?:{_any(names)})(?![a-z])[\"'”’]?(?: (?:for|to|of) (?:the |my |our )?[a-z]{{2,16}}(?: [a-z]{{2,16}})?)?\s{{0,2}}(?P<join>(?:=>|:=|=|:)|(?:还|就|也|都)?(?:是|为|改成了?|改为|换成了?)[:]?"
+        r"|(?:is now|is|was|are)(?::|(?=\s)))\s{0,2}[\"'“‘]?"
+        rf"(?P<value>[a-z]{{2,16}}(?:[ ,-]{{1,2}}[a-z]{{2,16}}){{2,23}})(?![a-z])(?=[\"'”’]?\s{{0,2}}(?:[.;!?。；！？\n{BLANK}]|[,，、]|\Z|[\u4e00-\u9fff]))"
     )
 
 

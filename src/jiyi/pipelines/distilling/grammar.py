@@ -187,6 +187,9 @@ _ANYWHERE = (
     "nowadays",
     "third",
     "visiting",
+    "rebuttal",
+    "undecided",
+    "decided",
 )
 _AT_END = ("tail", "particle", "kept_after", "tag")
 LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")

@@ -57,8 +57,17 @@ class Objects:
 
     def _found(self, view: View, start: int, end: int, single: bool, kind: str, signs: int) -> list[Clause]:
         whole = self.trim(view, start, end, signs)
+        if single and self._undecided(view, whole, signs):
+            return []
         spans = [whole] if single else self._items(view, whole, signs)
         return spans if all(self._will_do(view, s, kind, signs) for s in spans) else []
+
+    def _undecided(self, view: View, span: Clause, signs: int) -> bool:
+        """Whether an object names one of two: PostgreSQL 16 or 17 is no version."""
+        if not self.narrowing.may("undecided", signs):
+            return False
+        words = view.shadow, span.start, span.end
+        return bool(self._pattern("undecided").search(*words)) and not self._pattern("decided").search(*words)
 
     def trim(self, view: View, start: int, end: int, signs: int) -> Clause:
         """An object without what hangs on it: 因为…, particles, quotes."""

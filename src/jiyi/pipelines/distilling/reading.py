@@ -177,6 +177,9 @@ class _Scan:
             tag = len(parts) > 1 and self.match("tag", parts[-1].start, parts[-1].end)
             parts = parts[:-2] if tag else parts[:-1]  # 我住在北京，对吧？ asks about what stands before
         found = self.clauses(parts)
+        if any(f.hearsay for f in found) and self.search("rebuttal", start, end):
+            # Bob says I live in Paris, but I don't: what the user denies is not learnt from another.
+            found = [f for f in found if not f.hearsay]
         return [] if found and self.search("sentence", start, end) else found
 
     def _asked_to_keep(self, parts: list[Clause], end: int) -> list[Found] | None:
