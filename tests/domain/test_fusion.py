@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jiyi.domain.encoding import micros
-from jiyi.domain.fusion import Asked, FusionPolicy, Place, Surroundings, fuse, neighbours
+from jiyi.domain.fusion import USUAL, Asked, FusionPolicy, Place, Surroundings, fuse, neighbours
 
 POLICY = FusionPolicy()
 NOTHING = Asked()
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def place(seq: int, voice: str = "user", *, session: str = "s1", asks: bool = False, days: int = 0) -> Place:
-    return Place(seq, session, voice, micros(NOON + timedelta(days=days, minutes=seq)), asks)
+def place(seq: int, voice: str = "user", *, session: str = "s1", asks: bool = False, days: int = 0, size: int = USUAL) -> Place:
+    return Place(seq, session, voice, micros(NOON + timedelta(days=days, minutes=seq)), asks, size)
 
 
 def around(scores: dict[int, float], *places: Place, asked: Asked = NOTHING) -> Surroundings:
@@ -58,6 +58,15 @@ def test_the_best_turn_speaks_for_its_session() -> None:
     turns = around(scores, place(1), place(9, "other"), place(30, session="s2"), place(39, "other", session="s2"))
     assert turns.total(9) == pytest.approx(0.5 + POLICY.session)
     assert turns.total(30) == pytest.approx(0.5 + 0.5 * POLICY.session)
+
+
+def test_a_turn_that_asks_or_says_little_counts_less() -> None:
+    turns = {1: 1.0, 9: 1.0, 19: 1.0}
+    talk = around(turns, place(1), place(9, "other", asks=True), place(19, size=USUAL // 2))
+    list_of_one = around(turns, place(1), place(9, asks=True), place(19, size=USUAL // 2))
+    assert talk.total(9) == pytest.approx((1 - POLICY.asking) * talk.total(1))
+    assert talk.total(19) == pytest.approx((1 - POLICY.size) * talk.total(1))
+    assert list_of_one.total(19) == list_of_one.total(1) > list_of_one.total(9)
 
 
 def test_a_list_of_remarks_is_about_nothing_in_common() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import log2
 from typing import NamedTuple
 
 from jiyi.domain.encoding import micros
@@ -44,17 +45,20 @@ class FusionPolicy:
     # What a word counts for that stands outside the question itself, in the talk around it.
     beside_question: float = 0.3
     # Turns of a speaker whom the question names. More would bring their greetings up.
-    speaker: float = 0.2
+    speaker: float = 0.3
     # What was said in the time that the question names, or told within the days after it.
-    in_time: float = 1.0
+    in_time: float = 1.5
     time_slack: timedelta = timedelta(days=7)
     # The best turn of the session stands for what the session is about, where people talk in it.
     session: float = 0.3
     # The stronger of the two turns beside, and of the two next to them, where people talk with each other.
-    beside: float = 0.45
-    beyond: float = 0.2
-    # More for a turn that follows a question: it is the answer.
+    beside: float = 0.55
+    beyond: float = 0.25
+    # More for a turn that follows a question: it is the answer. Less for one that asks: it tells little.
     answer: float = 0.4
+    asking: float = 0.1
+    # In a talk, more for each doubling of a turn's size, less for each halving: a word of thanks tells nothing.
+    size: float = 0.06
     # Candidates read from the index, and how many of the best have their neighbours read as well. Twice as many found
     # nothing more.
     hits: int = 64
@@ -81,7 +85,8 @@ class FusionPolicy:
 class Place(NamedTuple):
     """Where a message stands, without its text. A tuple, because a recall reads some two hundred of them.
 
-    `at`: microseconds since 1970. `voice` is who said it, by name or role; `asks`: it ends with a question.
+    `at`: microseconds since 1970. `voice` is who said it, by name or role; `asks`: it ends with a question; `size`: bytes of
+    its text in UTF-8.
     """
 
     seq: int
@@ -89,9 +94,12 @@ class Place(NamedTuple):
     voice: str
     at: int
     asks: bool
+    size: int
 
 
 MICROSECOND = timedelta(microseconds=1)
+SHORT, USUAL, LONG = 16, 64, 256
+"""Bytes of a turn: below and above these a size tells nothing more."""
 ASKS_WITHIN = 24
 """A question mark among so many last characters of a text: after it there is room for a smile or a thank-you."""
 
@@ -99,7 +107,8 @@ ASKS_WITHIN = 24
 def place_of(message: Message) -> Place:
     end = message.text[-ASKS_WITHIN:]
     voice = message.role.value if message.name is None else message.name
-    return Place(message.seq, message.session, voice, micros(message.at), "?" in end or "？" in end)
+    asks, size = "?" in end or "？" in end, len(message.text.encode("utf-8", "replace"))
+    return Place(message.seq, message.session, voice, micros(message.at), asks, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +183,27 @@ class Surroundings:
 
     def total(self, seq: int) -> float:
         """What a passage's parts come to."""
-        session = self._session(self._places[seq])
-        return self._own[seq] + session + self._lent(seq, session)[0]
+        place = self._places[seq]
+        session = self._session(place)
+        return (self._own[seq] + session + self._lent(seq, session)[0]) * self._telling(place)
 
     def parts(self, seq: int) -> Parts:
         place = self._places[seq]
         session = self._session(place)
         lent, beside = self._lent(seq, session)
-        return Parts(self._own[seq], session, lent, beside, place.voice in self._asked.voices, self._timely(place))
+        own, session, lent = (part * self._telling(place) for part in (self._own[seq], session, lent))
+        return Parts(own, session, lent, beside, place.voice in self._asked.voices, self._timely(place))
 
     def _session(self, place: Place) -> float:
         """What its session adds to a turn. A list of one person's remarks is about as many things as it has remarks."""
         return self._policy.session * self._sessions.get(place.session, 0.0) if place.session in self._talks else 0.0
+
+    def _telling(self, place: Place) -> float:
+        """What a turn is likely to tell at all, whatever it is asked."""
+        policy, share = self._policy, 1.0
+        if place.session in self._talks and policy.size:
+            share += policy.size * log2(min(max(place.size, SHORT), LONG) / USUAL)
+        return share * (1 - policy.asking * place.asks)
 
     def _timely(self, place: Place) -> bool:
         return any(start <= place.at < end for start, end in self._times)

@@ -181,6 +181,6 @@ class SqliteMessages(Messages):
 
 _PLACES = f"""
     SELECT key & {MAX_SEQ}, session, coalesce(name, role), at,
-           instr(substr(text, -{ASKS_WITHIN}), '?') OR instr(substr(text, -{ASKS_WITHIN}), '？')
+           instr(substr(text, -{ASKS_WITHIN}), '?') OR instr(substr(text, -{ASKS_WITHIN}), '？'), length(CAST(text AS BLOB))
     FROM message WHERE key IN (SELECT value FROM json_each(?)) AND forgotten = 0 ORDER BY key
 """
