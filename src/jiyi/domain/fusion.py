@@ -42,8 +42,10 @@ class FusionPolicy:
     kind_words: int = 12
     # So many other words at the most: each is one more list to read.
     wider_words: int = 24
-    # What a word counts for that stands outside the question itself, in the talk around it.
-    beside_question: float = 0.3
+    # What a word counts for that stands in the talk around a question; and where it is said that this is the question, so
+    # that the talk is beside the point.
+    around_question: float = 0.3
+    beside_question: float = 0.1
     # Turns of a speaker whom the question names. More would bring their greetings up.
     speaker: float = 0.3
     # What was said in the time that the question names, or told within the days after it.

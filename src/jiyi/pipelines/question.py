@@ -113,8 +113,9 @@ class QuestionReader:
         content = list(core.content)
         if isolated.rest:
             have = {t.text for t in content}
-            rest = read_question(isolated.rest, self.segmenter).content if policy.beside_question > 0 else ()
-            content += [replace(t, weight=t.weight * policy.beside_question) for t in rest if t.text not in have]
+            share = policy.beside_question if isolated.announced else policy.around_question
+            rest = read_question(isolated.rest, self.segmenter).content if share > 0 else ()
+            content += [replace(t, weight=t.weight * share) for t in rest if t.text not in have]
         content = content[:MAX_QUERY_TERMS]
         room = min(policy.wider_words, MAX_QUERY_TERMS - len(content))
         asked = [t for t in core.content if t in content]
@@ -123,7 +124,7 @@ class QuestionReader:
             core,
             text=query,
             core=isolated.core,
-            meant=isolated.core if isolated.announced else query,
+            meant=isolated.core if isolated.announced or not isolated.rest else query,
             folded=_folded(query, self.segmenter),
             content=tuple(content),
             raw="" if content else core.raw or read_question(query, self.segmenter).raw,

@@ -273,7 +273,7 @@ def match_vectors(
     if there is None:
         return []
     try:
-        asked = embedding.asked(there.model, text[: embedding.policy.max_chars])
+        asked = embedding.asked(there.model, text[-embedding.policy.max_chars :])
     except ModelError as error:
         log.warning("recall goes without vectors: %s", error)
         return []

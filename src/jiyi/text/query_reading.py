@@ -14,7 +14,7 @@ _QUOTED = re.compile(
     r"“([^“”]{2,80})”|\"([^\"]{2,80})\"|「([^「」]{2,80})」|『([^『』]{2,80})』|《([^《》]{2,80})》|`([^`]{2,80})`"
 )
 # A line of a talk that was handed over: <Ann>: "…", 小王：……
-_TURN = re.compile(r"\s*(?:<[^<>\n]{1,40}>|\w[^\n:：。，！？,.!?]{0,39})\s*[:：]")
+_TURN = re.compile(r"^\s*(?:<[^<>\n]{1,40}>|\w[^\n:：。，！？,.!?]{0,39})\s*[:：]")
 
 # A message of two sentences is a question with its circumstances; from three on there is talk around it.
 SENTENCES = 3
@@ -43,16 +43,21 @@ class Announcements:
 
     def isolate(self, text: str) -> Isolated:
         """The question in a message of several sentences: its last, if it asks. A short message is all question, and so is
-        a talk that is handed over: what is asked last in it is asked of all of it."""
-        if _is_talk(text):
-            return Isolated(text)
+        a talk that is handed over, without the names before its lines: what is asked last in it is asked of all of it."""
+        if (said := _said(text)) is not None:
+            return Isolated(said)
         sentences = [s for s in _SENTENCE.findall(text) if s.strip(' \t\r\n"”』」')]
         asking = [i for i, s in enumerate(sentences) if _ASKS.search(s)]
-        if len(sentences) < SENTENCES or not asking or len(sentences) - 1 - asking[-1] > BEHIND:
+        if not asking or len(sentences) - 1 - asking[-1] > BEHIND:
             return Isolated(text)
-        at = asking[-1]
-        before, core = self._announced(sentences[at])
-        return Isolated(core, "".join((*sentences[:at], before, *sentences[at + 1 :])), bool(before))
+        last, cut = asking[-1], {i: self._announced(sentences[i]) for i in asking}
+        announced = [i for i in asking if cut[i][0]]
+        if not announced and len(sentences) < SENTENCES:
+            return Isolated(text)
+        # Whoever announces two questions asks both.
+        core = {i: cut[i][1] for i in (*announced, last)}
+        rest = (cut[i][0] if i in core else sentence for i, sentence in enumerate(sentences))
+        return Isolated("".join(core[i] for i in sorted(core)), "".join(rest), bool(cut[last][0]))
 
     def _announced(self, sentence: str) -> tuple[str, str]:
         """A sentence cut behind the last words that announce a question, if any question follows."""
@@ -60,10 +65,11 @@ class Announcements:
         return (sentence[:cut], sentence[cut:]) if re.search(r"\w", sentence[cut:]) else ("", sentence)
 
 
-def _is_talk(text: str) -> bool:
-    """Whether most lines begin with who says them."""
+def _said(text: str) -> str | None:
+    """What is said in a talk, where most lines begin with who says them; None when they do not."""
     lines = [line for line in text.splitlines() if line.strip()]
-    return len(lines) > 1 and 2 * sum(_TURN.match(line) is not None for line in lines) > len(lines)
+    turns = sum(_TURN.match(line) is not None for line in lines)
+    return "\n".join(_TURN.sub("", line, count=1) for line in lines) if turns > 1 and 2 * turns > len(lines) else None
 
 
 def quoted(text: str) -> tuple[str, ...]:
