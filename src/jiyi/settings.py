@@ -58,9 +58,14 @@ class ContextPolicy:
     budget: int = 800
     rules: int = 50
     memories: int = 8
-    passages: int = 12
+    passages: int = 8
     session_turns: int = 6
     passage_chars: int = 240
+    # Passages below this share of the best one's score are left out; what an assistant said counts for less than what
+    # people said, and a turn that only asks answers little.
+    passage_share: float = 0.40
+    assistant: float = 0.75
+    asking: float = 0.75
     # A summary of a session must score as much to be shown beside its passages.
     min_score: float = 0.30
     # A turn with so many words that the memories resting on it do not hold says more than they do, and is shown as well.

@@ -20,7 +20,7 @@ class RelevancePolicy:
     # The share of what a question tells that one memory or turn must cover: of a question about the user and what is
     # theirs, and of one that could be asked of anybody.
     own: float = 0.08
-    general: float = 0.17
+    general: float = 0.12
     # How much nearer than all else a text must be in meaning, as a share of what is left to 1, to make up for words.
     near_from: float = 0.20
     near_enough: float = 0.38

@@ -15,8 +15,9 @@ from unicodedata import category
 
 from jiyi.domain.belief import rival_keys, unsettled
 from jiyi.domain.confidence import ConfidencePolicy, confidence
+from jiyi.domain.fusion import ASKS_WITHIN
 from jiyi.domain.language import language_of
-from jiyi.domain.memory import Category, Language, Memory, Message, Source, Status, Tier
+from jiyi.domain.memory import Category, Language, Memory, Message, Role, Source, Status, Tier
 from jiyi.domain.profile import ProfilePolicy, render_profile
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
@@ -133,8 +134,10 @@ class Context:
         if budget < MIN_BUDGET:
             raise InputError(f"budget = {budget}: the smallest block needs {MIN_BUDGET} tokens")
         words = WORDS[language or language_of(query)]
-        found, worth = self._worth(unit, scope, query, now, session)
-        worth += self._digest(unit, scope, query, now, worth, session)
+        digest = self._about(unit, scope, query, now, session)
+        found, worth = self._worth(unit, scope, query, now, session, digest)
+        if worth and digest is not None:
+            worth += self._digest(query, worth, digest)
         sections = self._sections(unit, scope, worth, now, zone, session, words)
         told = bool(worth) or bool(sections["latest"].lines)
         text, shown = _pack(sections, words, budget, count_tokens, empty=not told)
@@ -143,7 +146,7 @@ class Context:
         return ContextBlock(text, items, count_tokens(text), found, tuple(m.seq for m in read if m is not None))
 
     def _worth(
-        self, unit: Unit, scope: Scope, query: str, now: datetime, session: str | None
+        self, unit: Unit, scope: Scope, query: str, now: datetime, session: str | None, digest: Item | None
     ) -> tuple[Recollection, list[Item]]:
         """What was found, and of it what is worth attention: nothing unless something is relevant, since silence is better
         than chance (SPEC R4). Then also what is weak: a question may share few words with what answers it."""
@@ -153,12 +156,28 @@ class Context:
         bygone = _bygone(unit, scope, [int(i.id[1:]) for i in able if i.kind == "message"], now)
         able = [i for i in able if i.kind != "message" or int(i.id[1:]) not in bygone]
         assert found.question is not None
-        verdict = self.relevance(unit, scope, found.question, able, found.nearness)
+        candidates = able if digest is None else [*able, digest]
+        verdict = self.relevance(unit, scope, found.question, candidates, found.nearness)
         shown = {i.id for i in able}
         dropped = tuple(left for left in found.dropped if left[0] not in shown)
         because = "" if verdict.relevant else found.nothing_because or verdict.reason
         told = replace(found, ranked=tuple(able), dropped=dropped, relaxed="", nothing_because=because)
-        return told, self._told_once(able) if verdict.relevant else []
+        return told, self._chosen(able, digest) if verdict.relevant else []
+
+    def _chosen(self, able: Sequence[Item], digest: Item | None) -> list[Item]:
+        """Memories, and passages as far as they are worth their tokens."""
+        once = self._told_once(able)
+        passages = sorted((i for i in once if i.kind == "message"), key=self._worth_of)
+        least = self.policy.passage_share * -self._worth_of(passages[0])[0] if passages else 0.0
+        chosen = [i for i in passages if -self._worth_of(i)[0] >= least][: self.policy.passages]
+        rest = [i for i in once if i.kind != "message"]
+        return [*rest, *chosen] or ([] if digest is None else [digest])
+
+    def _worth_of(self, item: Item) -> tuple[float, int]:
+        share = self.policy.assistant if item.role == Role.ASSISTANT.value else 1.0
+        end = item.text[-ASKS_WITHIN:]
+        share *= self.policy.asking if "?" in end or "？" in end else 1.0
+        return -item.score * share, -int(item.id[1:])
 
     def _told_once(self, items: Sequence[Item]) -> list[Item]:
         """Without turns whose memory says as much; a turn that says more stands beside it."""
@@ -178,24 +197,25 @@ class Context:
 
         return [i for i in items if i.kind != "message" or news(i)]
 
-    def _digest(
-        self, unit: Unit, scope: Scope, query: str, now: datetime, worth: Sequence[Item], session: str | None
-    ) -> list[Item]:
-        """How an earlier session that was about this came out, where the passages do not say it already (SPEC R6)."""
+    def _about(self, unit: Unit, scope: Scope, query: str, now: datetime, session: str | None) -> Item | None:
+        """The summary of an earlier session that was about this."""
         asked = self.recall(unit, scope, query, now, limit=1, filters=Filters(kinds=frozenset({"summary"})))
         if asked.relaxed or not asked.items or asked.items[0].score < self.policy.min_score:
-            return []
+            return None
         [item] = asked.items
-        if item.summary is None or item.session == session:
-            return []
+        return None if item.summary is None or item.session == session else item
+
+    def _digest(self, query: str, worth: Sequence[Item], item: Item) -> list[Item]:
+        """How an earlier session that was about this came out, where the passages do not say it already (SPEC R6)."""
+        assert item.summary is not None
         segmenter = self.recall.indexing.segmenter
         content = {t.text for t in read_question(query, segmenter).content if t.kind != "bigram"}
         answers = [p for p in item.summary.points if p.kind in ANSWERS]
         about = [
             p for p in answers if p.kind is not PointKind.TODO and content & segmenter.index_terms(p.text).counts.keys()
         ]
-        passages = [i for i in worth if i.kind == "message"][: self.policy.passages]
-        shown = {int(i.id[1:]) for i in passages} | {e.message for i in worth if i.memory for e in i.memory.evidence}
+        shown = {int(i.id[1:]) for i in worth if i.kind == "message"}
+        shown |= {e.message for i in worth if i.memory for e in i.memory.evidence}
         new = [p for p in answers if p.message not in shown]
         if not about or not new:
             return []
@@ -224,7 +244,7 @@ class Context:
         def line(memory: Memory) -> str:
             return self._memory_line(memory, conflicts, now, zone, words)
 
-        passages = [i for i in worth if i.kind == "message"][: self.policy.passages]
+        passages = [i for i in worth if i.kind == "message"]
         digests = [i for i in worth if i.kind == "summary"]
         turns = working.turns[-self.policy.session_turns :]
         bygone = _bygone(unit, scope, [m.seq for m in turns], now)

@@ -20,8 +20,8 @@ _SENTENCE_END = re.compile(r"[.!?。！？:：\"“”‘(（]\s*$")
 _POSSESSIVE = re.compile(r"['’]s?$")
 TITLE_CASE = 0.6
 """Where more of the words than this are capitalised, capitals tell nothing."""
-ACRONYM = 4
-"""Letters up to which capitals make a term of the trade (SQL), not a name."""
+ACRONYM = 6
+"""Letters up to which capitals make a term of the trade (SQL, HTTPS), not a name."""
 NAMING = "老小阿"
 
 
