@@ -80,9 +80,9 @@ def test_real_conversations_are_recalled_alike(both: tuple[MemoryLayer, MemoryLa
     for chat in chats:
         turns = chat.messages if FULL else chat.messages[:200]
         said = [{"role": m.role.value, "text": m.text, "id": m.id, "at": m.at, "name": m.name} for m in turns]
-        tell(both, chat.name.replace("/", "-"), said)
+        tell(both, chat.id.replace("/", "-"), said)
         texts = [m.text for m in turns]
-        assert_same(both, chat.name.replace("/", "-"), texts, -(-count("same_queries") // len(chats)))
+        assert_same(both, chat.id.replace("/", "-"), texts, -(-count("same_queries") // len(chats)))
 
 
 def documents(rng: random.Random, size: int) -> list[Document]:

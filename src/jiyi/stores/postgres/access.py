@@ -56,7 +56,7 @@ def store_error(error: psycopg.Error) -> StoreError | InputError:
 class PostgresAccess:
     """The connection of one unit of work. `stores.access.Access` in PostgreSQL's dialect."""
 
-    __slots__ = ("_connection", "_entered", "_is_open", "_operating", "_owners", "_writable")
+    __slots__ = ("_connection", "_counters", "_entered", "_is_open", "_operating", "_owners", "_writable")
 
     def __init__(self, connection: psycopg.Connection[Row], *, writable: bool) -> None:
         self._connection = connection
@@ -65,6 +65,7 @@ class PostgresAccess:
         self._entered: Scope | None = None
         self._operating = False
         self._owners: dict[Scope, int] = {}
+        self._counters: dict[int, dict[str, int]] = {}
 
     def end(self) -> None:
         """The unit is over: nothing can be done through it any more."""
@@ -149,7 +150,12 @@ class PostgresAccess:
 
     @damage
     def counter(self, owner: int, name: str) -> int:
-        return int(self.value("SELECT value FROM counter WHERE owner = %s AND name = %s", (owner, name)) or 0)
+        if self._writable:
+            return int(self.value("SELECT value FROM counter WHERE owner = %s AND name = %s", (owner, name)) or 0)
+        # A snapshot does not move, and a recall asks ten times.
+        if owner not in self._counters:
+            self._counters[owner] = dict(self.rows("SELECT name, value FROM counter WHERE owner = %s", (owner,)))
+        return int(self._counters[owner].get(name, 0))
 
     def take(self, owner: int, name: str, count: int = 1) -> int:
         """Take `count` fresh numbers; returns the first.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from jiyi.errors import MissingExtra, StoreBusy, StoreClosed, StoreError
+from jiyi.errors import MissingExtra, SettingsError, StoreBusy, StoreClosed, StoreError
 from jiyi.settings import PostgresPolicy
 
 try:
@@ -38,7 +39,7 @@ class Place:
         ports = str(given.get("port") or "5432").split(",")
         ports = ports * len(hosts) if len(ports) == 1 else ports
         user = f"{given['user']}@" if given.get("user") else ""
-        where = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=False))
+        where = ",".join(f"{host}:{port or 5432}" for host, port in zip(hosts, ports, strict=False))
         return f"postgresql://{user}{where}/{quote(str(given.get('dbname') or ''))}"
 
     def __repr__(self) -> str:
@@ -46,7 +47,14 @@ class Place:
 
 
 def place_of(url: str, policy: PostgresPolicy) -> Place:
-    """Raises: StoreError when it is no address of a PostgreSQL; what it says is not repeated, a password may be in it."""
+    """Where a database is.
+
+    Raises:
+        StoreError: it is no address of a PostgreSQL; what it says is not repeated, a password may be in it.
+        SettingsError: the schema has no plain name.
+    """
+    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", policy.schema):
+        raise SettingsError(f"postgres.schema = {policy.schema!r}: use small letters, digits and underscores")
     try:
         conninfo_to_dict(url)
     except psycopg.Error:
