@@ -23,6 +23,8 @@ COUNTS = {
     "graphs": (25, 1000),
     "machine_steps": (20, 40),
     "same_queries": (150, 2_000),  # on SQLite and on PostgreSQL
+    "service_seconds": (6, 60),  # of eight processes on one PostgreSQL
+    "service_users": (40, 200),
 }
 
 # The everyday run tries the same examples each time, so that a red run means a change; the full one looks for new ones.
