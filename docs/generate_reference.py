@@ -19,11 +19,14 @@ import anyio
 import typer.main
 
 from jiyi import errors
-from jiyi.assembly import REFERENCE, open_memory, wall_clock
+from jiyi.assembly import open_memory, wall_clock
+from jiyi.backends import REFERENCE
 from jiyi.settings import Settings
 from jiyi.surfaces.cli.app import EXIT_CODES, INTERRUPTED, USAGE, app
 from jiyi.surfaces.cli.calls import COMMON
 from jiyi.surfaces.cli.origins import plain, variable
+from jiyi.surfaces.http.app import create_app
+from jiyi.surfaces.http.problems import STATUSES, WHEN
 from jiyi.surfaces.mcp.desk import Caller
 from jiyi.surfaces.mcp.server import memory_server
 from jiyi.surfaces.mcp.tools import TOOLS
@@ -41,6 +44,7 @@ def pages() -> dict[str, str]:
             ("settings.md", settings()),
             ("errors.md", error_page()),
             ("mcp-tools.md", mcp_tools()),
+            ("http.md", http()),
         )
     }
 
@@ -213,11 +217,82 @@ def error_page() -> Iterator[str]:
         "",
     )
     yield from ("```text", inspect.cleandoc(tree), "```", "")
-    yield from table("error", "what it means", "exit code of `jiyi`")
+    yield from table("error", "what it means", "exit code of `jiyi`", "status over HTTP")
     for kind in vars(errors).values():
         if isinstance(kind, type) and issubclass(kind, errors.JiyiError):
             code = next(code for base, code in EXIT_CODES if issubclass(kind, base))
-            yield row(f"`{kind.__name__}`", first_line(kind), str(code))
+            status = next(status for base, status in STATUSES if issubclass(kind, base))
+            yield row(f"`{kind.__name__}`", first_line(kind), str(code), str(status))
+
+
+# ------------------------------------------------------------------ HTTP
+
+
+def http() -> Iterator[str]:
+    with open_memory("reference", worker=False) as memory:
+        document = create_app(memory).openapi()
+    yield from (
+        "# HTTP",
+        "",
+        "What `jiyi serve` answers; how to set it up is in [the guide](../service.md). The same as data:",
+    )
+    yield from ("`GET /v1/openapi.json`.", "", "## Problems", "")
+    yield "What goes wrong is told as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and `errors` where"
+    yield from ("single fields are at fault. `type` is `urn:jiyi:problem:` and the name of an [error](errors.md).", "")
+    yield from table("status", "when")
+    yield from (row(str(status), when) for status, when in WHEN.items())
+    groups: dict[str, list[tuple[str, str, Any]]] = {}
+    for path, item in document["paths"].items():
+        for method, found in item.items():
+            groups.setdefault(found["tags"][0], []).append((method.upper(), path, found))
+    schemas = document["components"]["schemas"]
+    for group, found in groups.items():
+        yield from ("", f"## {group}")
+        for method, path, operation in found:
+            yield from one_route(method, path, operation, schemas)
+
+
+def one_route(method: str, path: str, operation: Any, schemas: Any) -> Iterator[str]:
+    yield from ("", f"### `{method} {path}`", "", paragraph(operation["description"]))
+    parameters = [p for p in operation.get("parameters", ()) if p["in"] != "path" and p["name"] not in EVERYWHERE]
+    body = operation.get("requestBody", {}).get("content", {})
+    fields = schemas[reference(body["application/json"]["schema"])]["properties"] if "application/json" in body else {}
+    fields = {name: schema for name, schema in fields.items() if name not in ("user", "tenant")}
+    if parameters or fields:
+        yield from ("", *table("", "in", "type", "what"))
+        for p in parameters:
+            yield row(f"`{p['name']}`", p["in"], kind_of(p["schema"]), p.get("description") or "")
+        for name, schema in fields.items():
+            yield row(f"`{name}`", "body", kind_of(schema), schema.get("description") or "")
+    if body and not fields:
+        yield from ("", f"Takes `{next(iter(body))}`.") if "application/json" not in body else ()
+    yield from ("", f"Gives {gives(operation)}.")
+
+
+EVERYWHERE = ("X-Jiyi-User", "X-Jiyi-Timezone")
+
+
+def reference(schema: Any) -> str:
+    return str((schema.get("$ref") or schema["anyOf"][0]["$ref"]).rpartition("/")[2])
+
+
+def kind_of(schema: Any) -> str:
+    """`text`, `a list of text`, `one of live, held`"""
+    if "anyOf" in schema:
+        return " or ".join(kind_of(s) for s in schema["anyOf"] if s.get("type") != "null")
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if schema.get("type") == "array":
+        return f"a list of {kind_of(schema['items'])}"
+    return {"string": "text", "boolean": "yes or no"}.get(schema.get("type"), str(schema.get("type", "")))
+
+
+def gives(operation: Any) -> str:
+    status, answer = next((s, a) for s, a in operation["responses"].items() if s.startswith("2"))
+    content = answer.get("content", {})
+    if "application/json" in content:
+        return f"`{reference(content['application/json']['schema'])}`"
+    return f"`{next(iter(content))}`" if content else f"nothing ({status})"
 
 
 # ------------------------------------------------------------------ MCP

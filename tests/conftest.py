@@ -19,6 +19,8 @@ COUNTS = {
     "damages": (12, 300),  # of a file of each index
     "kills": (5, 20),
     "writer_seconds": (2, 10),
+    "server_kills": (2, 20),
+    "schema_seconds": (55, 900),
     "machine_examples": (30, 400),
     "graphs": (25, 1000),
     "machine_steps": (20, 40),

@@ -29,7 +29,7 @@ class Served:
 
     def client(self, token: str | None = None, **headers: str) -> httpx2.Client:
         told = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx2.Client(base_url=self.url, headers={**told, **headers}, timeout=30, trust_env=False)
+        return httpx2.Client(base_url=self.url, headers={**told, **headers}, timeout=60, trust_env=False, verify=False)
 
 
 @contextmanager
