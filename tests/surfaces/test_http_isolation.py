@@ -27,7 +27,7 @@ from tests.conftest import Clock
 from tests.surfaces.issuer import Issuer, published
 from tests.surfaces.served import Served, running, trusting
 
-IDS = {"memory": "m1", "question": "q2", "plan": "p1", "job": "1"}
+IDS = {"memory": "m1", "question": "q2", "plan": "p1", "job": "4"}
 """What a path may name; all of it exists in the memory of ming of acme."""
 AUDITED, ADMINISTERED = {"receipts", "ledger"}, "/v1/admin/"
 
@@ -103,7 +103,7 @@ def fill(memory: MemoryLayer) -> str:
     store.write(give_up)
     memory.work()
     assert [q.id for q in me.questions()] == ["q2"]
-    assert memory.dead_jobs()
+    assert [str(job.id) for job in memory.dead_jobs()] == [IDS["job"]]
     return trace
 
 
@@ -115,6 +115,7 @@ class World:
     issuer: Issuer
     file: Path
     trace: str
+    clock: Clock
 
     def picture(self) -> str:
         """A hash of every row of the database."""
@@ -127,15 +128,15 @@ class World:
 
 @contextmanager
 def world(file: Path, *, filled: bool) -> Iterator[World]:
-    issuer = Issuer()
-    identity = {"requests_a_minute": 0, "tenant_requests_a_minute": 0}
+    issuer, clock = Issuer(), Clock()
+    unlimited = {"requests_a_minute": 0, "tenant_requests_a_minute": 0}
     with published(issuer) as url, open_memory(
-        file, clock=Clock(), worker=False, identity=trusting(url), service=identity
+        file, clock=clock, worker=False, identity=trusting(url), service=unlimited
     ) as memory:  # fmt: skip
         trace = fill(memory) if filled else "t00000000"
         app = create_app(memory)
         with running(app) as address:
-            yield World(Served(address, memory, app), issuer, file, trace)
+            yield World(Served(address, memory, app), issuer, file, trace, clock)
 
 
 @pytest.fixture(scope="module")
@@ -251,6 +252,7 @@ def test_what_is_another_s_is_answered_as_what_is_not_there(tmp_path: Path) -> N
             for operation in OPERATIONS:
                 answers = []
                 for one in (full, empty):
+                    one.clock.advance(seconds=1)
                     with one.client(user, tenant, roles=roles) as client:
                         answers.append(told(operation(client, trace=full.trace)))
                 assert answers[0] == answers[1], operation.name

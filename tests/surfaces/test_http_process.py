@@ -186,12 +186,12 @@ def test_a_worker_beside_the_service_learns_and_is_replaced(jiyi: Cli) -> None:
             worker.stop(signal.SIGKILL)
         with started(jiyi, "work", "--stay", **quick) as worker:
             learn("My cat is called Toffee.")
-            assert worker.stop() == 0
+            assert worker.stop(signal.SIGINT) == 0
         found = client.post("/recall", json={"query": "Where do I live?"}).json()
         assert "Leeds" in found["items"][0]["text"]
         plans = client.get("/ledger").json()["plans"]
         assert Counter(p["reason"] for p in plans).most_common(1)[0][1] == 1
-        assert server.stop() == 0
+        assert server.stop(signal.SIGINT) == 0
 
 
 def test_tokens_of_one_s_own_issuer_open_the_service(jiyi: Cli) -> None:
@@ -233,10 +233,3 @@ def test_what_cannot_be_served_is_said_and_not_served(jiyi: Cli) -> None:
     ):
         failed = jiyi(*args, code=3 if "revoke" in args else 1, **environment)
         assert words in failed.stderr or "service_keys" in failed.stderr, failed.stderr
-
-
-@pytest.mark.parametrize("command", [("serve",), ("work", "--stay")])
-def test_a_stop_from_the_keyboard_is_a_stop(jiyi: Cli, command: tuple[str, ...]) -> None:
-    with started(jiyi, *command, *(("--port", "0") if command == ("serve",) else ())) as process:
-        process.wait_for("running on" if command == ("serve",) else "working on")
-        assert process.stop(signal.SIGINT) == 0
