@@ -27,8 +27,8 @@ from jiyi.surfaces.cli.calls import COMMON
 from jiyi.surfaces.cli.origins import plain, variable
 from jiyi.surfaces.http.app import create_app
 from jiyi.surfaces.http.problems import STATUSES, WHEN
-from jiyi.surfaces.mcp.desk import Caller
-from jiyi.surfaces.mcp.server import memory_server
+from jiyi.surfaces.mcp.desk import configured
+from jiyi.surfaces.mcp.server import MemoryServer
 from jiyi.surfaces.mcp.tools import TOOLS
 
 FOLDER = Path(__file__).with_name("reference")
@@ -300,7 +300,7 @@ def gives(operation: Any) -> str:
 
 def mcp_tools() -> Iterator[str]:
     with open_memory(REFERENCE, worker=False) as layer:
-        server = memory_server(layer, lambda: Caller("me"), Settings(), wall_clock)
+        server = MemoryServer(layer, lambda: configured("me", "default"), wall_clock)
         tools = anyio.run(server.list_tools)
         resources = anyio.run(server.list_resources)
         templates = anyio.run(server.list_resource_templates)

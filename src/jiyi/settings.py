@@ -227,6 +227,10 @@ class McpPolicy:
     fetch_chars: int = 20_000
     # The longest line that is read from stdin.
     line_bytes: int = 4 * 1024 * 1024
+    # Over HTTP: the address that clients know it by; made of host and port by default.
+    url: str | None = None
+    # Values of the Host header that are taken; others may be a page that wants to reach a server of this machine.
+    allowed_hosts: tuple[str, ...] = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 
 
 @dataclass(frozen=True, slots=True)

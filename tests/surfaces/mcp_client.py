@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,26 +16,33 @@ from mcp_types import CallToolResult, TextContent
 from jiyi.assembly import open_memory
 from jiyi.memory_layer import MemoryLayer
 from jiyi.settings import Settings
-from jiyi.surfaces.mcp.desk import Caller
-from jiyi.surfaces.mcp.server import memory_server
+from jiyi.surfaces.mcp.server import MemoryServer
+from jiyi.surfaces.mcp.stdio import server_for
 from tests.conftest import Clock
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Mcp:
     """One client of one user's memory."""
 
     layer: MemoryLayer
-    settings: Settings
     clock: Clock
-    caller: Caller
+    user: str
+    tenant: str = "default"
+
+    @cached_property
+    def server(self) -> MemoryServer:
+        return server_for(self.layer, self.user, self.tenant, self.clock)
+
+    @property
+    def settings(self) -> Settings:
+        return self.layer.settings
 
     def talk(self, what: Callable[[Client], Awaitable[T]], mode: str = "auto") -> T:
         async def run() -> T:
-            server = memory_server(self.layer, lambda: self.caller, self.settings, self.clock)
-            async with Client(server, mode=mode) as client:
+            async with Client(self.server, mode=mode) as client:
                 return await what(client)
 
         return asyncio.run(run())
@@ -66,7 +74,7 @@ class Mcp:
         return shown(result)
 
     def of(self, user: str, tenant: str = "default") -> Mcp:
-        return Mcp(self.layer, self.settings, self.clock, Caller(user, tenant))
+        return Mcp(self.layer, self.clock, user, tenant)
 
 
 def shown(result: CallToolResult) -> str:
@@ -77,4 +85,4 @@ def shown(result: CallToolResult) -> str:
 def open_mcp(folder: Path, clock: Clock, user: str = "ming") -> Iterator[Mcp]:
     settings = Settings(path=str(folder / "memory.db"), timezone="Asia/Shanghai", worker=False, synchronous="NORMAL")
     with open_memory(settings=settings, clock=clock) as layer:
-        yield Mcp(layer, settings, clock, Caller(user))
+        yield Mcp(layer, clock, user)

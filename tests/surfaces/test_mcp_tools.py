@@ -367,7 +367,7 @@ def test_a_paused_memory_says_so(mcp: Mcp) -> None:
 def test_a_fault_of_ours_tells_no_text(tmp_path: Path, clock: Clock) -> None:
     with open_mcp(tmp_path, clock) as mcp:
         mcp.ok("memory_add", text="我住在杭州")
-        broken = Mcp(mcp.layer, mcp.settings, lambda: 1 / 0, mcp.caller)  # type: ignore[arg-type, return-value]
+        broken = Mcp(mcp.layer, lambda: 1 / 0, mcp.user)  # type: ignore[arg-type, return-value]
         told = shown(broken.talk(lambda client: client.call_tool("memory_add", {"text": "我住在宁波"})))
         assert told == "memory_add failed by a fault in jiyi (ZeroDivisionError): tell the user, it may work later."
     told = shown(mcp.talk(lambda client: client.call_tool("memory_search", {"query": "杭州"})))

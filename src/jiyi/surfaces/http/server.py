@@ -6,10 +6,12 @@ import json
 import logging
 import signal
 import sys
+from typing import Any
 
 import uvicorn
 
 from jiyi.memory_layer import MemoryLayer
+from jiyi.settings import ServicePolicy
 from jiyi.surfaces.auth.entrance import check_binding
 from jiyi.surfaces.http.app import create_app
 
@@ -50,9 +52,12 @@ def serve(memory: MemoryLayer, host: str, port: int) -> None:
     Raises:
         SettingsError: an address or an identity that cannot be served.
     """
-    policy = memory.settings.service
     check_binding(memory.settings.identity, host)
-    app = create_app(memory)
+    run(create_app(memory), host, port, memory.settings.service)
+
+
+def run(app: Any, host: str, port: int, policy: ServicePolicy) -> None:
+    """Run an ASGI application until the process is told to stop."""
     log_to_stderr()
     config = uvicorn.Config(
         app, host=host, port=port, access_log=False, log_config=None, lifespan="on", server_header=False,

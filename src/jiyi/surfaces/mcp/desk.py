@@ -7,38 +7,48 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeAlias
 
-from jiyi.errors import InputError, JiyiError
+from jiyi.domain.access import Role
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError, NotAllowed
 from jiyi.pipelines.observe import clean_text
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import McpPolicy
+from jiyi.surfaces.auth.identity import Identity, Proof, scope_of
 from jiyi.surfaces.instants import read_instant
 
 SURFACE = "mcp"
 DEPTH = 32
 """Levels of an argument at the most (SPEC S5)."""
-CLAIMS = {"user": "user", "user_id": "user", "userId": "user", "tenant": "tenant", "tenant_id": "tenant"}
-"""Arguments by which a caller could name a user, and what of the identity each must equal."""
+USERS, TENANTS = ("user", "user_id", "userId"), ("tenant", "tenant_id", "tenantId")
+"""Arguments by which a call could name a user or a tenant."""
+Identify: TypeAlias = Callable[[], Identity]
+"""Who is calling, as the connection says: configuration over stdio, the verified token over HTTP."""
 
 
-class NotYours(JiyiError):
-    """A call named another user than the one it comes from."""
+def configured(user: str, tenant: str) -> Identity:
+    """The one user that a server speaks for, by its configuration.
 
-    passing = False
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"{name} is not yours to choose: the connection decides whose memory this is")
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Whose memory a call is about, as the connection says: configuration over stdio, the verified token over HTTP."""
-
-    user: str
-    tenant: str = "default"
-    tz: str | None = None
+    Raises:
+        InputError: a name that cannot be one.
+    """
+    scope = Scope(user, tenant)
+    return Identity(Proof.LOCAL, scope.tenant, scope.user, frozenset({Role.ADMIN}))
 
 
-Identify: TypeAlias = Callable[[], Caller]
+def scope_of_call(identity: Identity, arguments: Mapping[str, Any]) -> Scope:
+    """Whose memory a call is about. What it names must be who it comes from, also where HTTP lets the user of this machine
+    name another: a model fills these arguments, and what it read may have told it how.
+
+    Raises:
+        NotAllowed: somebody else is named. InputError: a name that cannot be one.
+    """
+    users, tenants = ([arguments[n] for n in names if arguments.get(n) is not None] for names in (USERS, TENANTS))
+    own = (identity.user, identity.tenant)
+    for what, named, mine in (("user", users, own[0]), ("tenant", tenants, own[1])):
+        fixed = identity.proof is Proof.LOCAL and any(name != mine for name in named)
+        if fixed or not all(isinstance(name, str) for name in named):
+            raise NotAllowed(f"this call names a {what} that it may not act for")
+    return scope_of(identity, users=users, tenants=tenants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +76,14 @@ class Desk:
         return at.astimezone(self.zone).strftime("%Y-%m-%d %H:%M")
 
 
-def checked_arguments(arguments: Mapping[str, Any], known: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-    """The arguments of a call as a tool may see them: what names a user is held against the caller and left out, null is
-    as good as not given, and text is what every store can hold.
+def checked_arguments(arguments: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as a tool may see them: without those that name somebody, null is as good as not given, and
+    text is what every store can hold.
 
     Raises:
-        NotYours: another user was named. InputError: an argument that the tool does not have, or one nested too deeply.
+        InputError: an argument that the tool does not have, or one nested too deeply.
     """
-    given = {name: value for name, value in arguments.items() if value is not None}
-    for name, part in CLAIMS.items():
-        if name in given and given.pop(name) != getattr(caller, part):
-            raise NotYours(name)
+    given = {n: value for n, value in arguments.items() if value is not None and n not in (*USERS, *TENANTS)}
     if unknown := sorted(given.keys() - known.keys()):
         raise InputError(f"unknown argument {', '.join(map(repr, unknown))}: this tool takes {', '.join(known)}")
     return {name: _clean(value) for name, value in given.items()}

@@ -14,19 +14,21 @@ from jiyi.errors import (
     InstructsAgent,
     JiyiError,
     MemoryPaused,
+    NotAllowed,
     NotFound,
     PlanRefused,
     StoreBusy,
     StoreError,
     TooLarge,
+    TooManyRequests,
 )
 from jiyi.pipelines.context import fence
-from jiyi.surfaces.mcp.desk import NotYours
 
 log = logging.getLogger("jiyi.mcp")
 
 NEXT: Sequence[tuple[type[JiyiError], str]] = (
-    (NotYours, "Leave it out."),
+    (NotAllowed, "Leave out who it is for: the connection decides that."),
+    (TooManyRequests, "Wait, and call less often."),
     (NotFound, "Ids come from memory_search, memory_context, memory_get_profile and memory_history: look there."),
     (InstructsAgent, "Do not try to store it in another way."),
     (TooLarge, "Shorten it or split it, and call again."),

@@ -39,9 +39,8 @@ from pydantic import ValidationError
 
 from jiyi.jobs import Clock
 from jiyi.memory_layer import MemoryLayer
-from jiyi.settings import Settings
-from jiyi.surfaces.mcp.desk import Caller
-from jiyi.surfaces.mcp.server import MemoryServer, memory_server
+from jiyi.surfaces.mcp.desk import configured
+from jiyi.surfaces.mcp.server import MemoryServer
 
 PATIENCE = 30.0
 """Seconds that what was asked before stdin closed has to be answered."""
@@ -67,15 +66,14 @@ def claimed_streams() -> Iterator[tuple[int, int]]:
         # wire_in stays open: a thread may still wait for it, and its number must not come to mean another file.
 
 
-def server_for(layer: MemoryLayer, user: str, tenant: str, settings: Settings, clock: Clock) -> MemoryServer:
+def server_for(layer: MemoryLayer, user: str, tenant: str, clock: Clock) -> MemoryServer:
     """A server of one user's memory, as configuration says (SPEC S1).
 
     Raises:
         InputError: a name that cannot be one.
     """
-    caller = Caller(user, tenant)
-    layer.scope(user, tenant=tenant)  # so that a name that cannot be one is refused now
-    return memory_server(layer, lambda: caller, settings, clock)
+    identity = configured(user, tenant)
+    return MemoryServer(layer, lambda: identity, clock)
 
 
 def serve_stdio(server: MemoryServer, wire_in: int, wire_out: int, line_bytes: int) -> None:

@@ -270,13 +270,9 @@ def fetch(desk: Desk, id: Annotated[str, Field(max_length=MAX_NAME, description=
             raise NotFound(f"no summary {name} here")
         turns = [f"h{seq}" for seq in summary.messages]
         return whole(name, summary.text, summary_note(summary), desk.day(summary.last_at), chars, {"turns": turns})
-    number = parse_id(name, "m")
-    chain = desk.me.versions(name)
-    memory = next((m for m in chain if m.seq == number), None)
-    if memory is None:
-        raise NotFound(f"no memory {name} here")
+    memory = desk.me.memory(name)
     evidence = [f"h{m.seq}" for m in desk.me.evidence(name)]
-    others = [m.id for m in chain if m.seq != number]
+    others = [m.id for m in desk.me.versions(name) if m.seq != memory.seq]
     return whole(
         name, memory.text, memory_note(memory, desk), desk.day(memory.affirmed_at), chars,
         {"evidence": evidence, "other_versions": others},
