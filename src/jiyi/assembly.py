@@ -236,7 +236,7 @@ def assemble(
         answering=Answering(judging, distiller, answers, settings.confidence, graphing),
         indexing=indexing,
         gateway=gateway,
-        forgetting=Forgetting(indexing, vocabulary, judging.refining, settings.forgetting),
+        forgetting=Forgetting(indexing, vocabulary, judging.refining, graphing.view, settings.forgetting),
         carried=carried or NothingCarried(),
         recall=recall,
         context=Context(

@@ -288,6 +288,15 @@ def test_what_is_forgotten_is_in_no_answer_and_no_row(layer: MemoryLayer, clock:
         assert unit.graph.count(me.user) == (0, 0)
 
 
+def test_a_topic_is_forgotten_under_all_its_names(layer: MemoryLayer, clock: Clock) -> None:
+    me = say(layer, clock, "竞品是阿里云。", "王芳在Aliyun工作。", "Alibaba Cloud又涨价了。", "我们的数据库是MySQL。")
+    assert me.forget(topic="阿里云", dry_run=True).proof.erased["memories"] == 2
+    me.forget(topic="阿里云")
+    assert [m.text for m in me.memories(status=None)] == ["数据库：MySQL"]
+    # Only under names that the graph had for it: what is in the lists alone is nobody's.
+    assert [m.text for m in me.history().messages] == ["Alibaba Cloud又涨价了。", "我们的数据库是MySQL。"]
+
+
 def test_the_graph_comes_back_with_an_export_and_from_a_rebuild(
     layer: MemoryLayer, clock: Clock, tmp_path: Path
 ) -> None:

@@ -79,14 +79,9 @@ class Explorer:
     # ------------------------------------------------------------------ entities
 
     def node_of(self, name: str) -> str | None:
-        """The node of an entity by any of its names, as it is written or in another writing of it."""
+        """The node of an entity by any of its names."""
         if name not in self._nodes:
-            named = self.graphing.view.words.named(name)
-            found = self.unit.graph.named(self.scope, [name])
-            if not found:
-                alike = self.unit.graph.alike(self.scope, [named.base])
-                found = [n for n in alike if n.spelling == named.spelling] or alike
-            self._nodes[name] = found[0].node if found else None
+            self._nodes[name] = self.graphing.view.node_of(self.unit, self.scope, name)
         return self._nodes[name]
 
     def type_of(self, node: str) -> EntityType:

@@ -37,6 +37,7 @@ from jiyi.domain.revision import resumed
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import ENDING
 from jiyi.errors import InputError, NotFound
+from jiyi.pipelines.graph_view import GraphView
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.merging import merged_into
 from jiyi.pipelines.tombstones import Tombs, blotted, names_of, places, told_by
@@ -184,6 +185,7 @@ class Forgetting:
     indexing: Indexing
     vocabulary: Vocabulary
     refining: Refining
+    graph: GraphView
     policy: ForgettingPolicy = field(default_factory=ForgettingPolicy)
 
     def plan(self, unit: Unit, scope: Scope, request: Request, actor: Actor, now: datetime) -> Erasure:
@@ -279,6 +281,7 @@ class Forgetting:
 
     def _topic(self, unit: Unit, scope: Scope, topic: str, pictures: Pictures) -> _Target:
         terms, relations = self.topic_terms(topic)
+        terms |= {self.indexing.folding.words(name) for name in self.graph.names_beside(unit, scope, topic)}
         target = _Target(marks=[(Mark.TOPIC, t) for t in sorted(terms)] + [(Mark.RELATION, r) for r in relations])
         for seq, (memory, *older) in pictures.items():
             if self._is_about(memory, terms, relations):

@@ -87,6 +87,22 @@ class GraphView(View):
         """The relations of edges that tell of names, not of things."""
         return tuple(name for r in self.vocabulary.identities for name in (r.name, NOT_SAME + r.name))
 
+    def node_of(self, unit: Unit, scope: Scope, name: str) -> str | None:
+        """The node of an entity by any of its names, as it is written or in another writing of it."""
+        if found := unit.graph.named(scope, [name]):
+            return found[0].node
+        named = self.words.named(name)
+        alike = unit.graph.alike(scope, [named.base])
+        first = next((n for n in alike if n.spelling == named.spelling), next(iter(alike), None))
+        return None if first is None else first.node
+
+    def names_beside(self, unit: Unit, scope: Scope, name: str) -> list[str]:
+        """All names that the thing of that name has here, but for the words of the user's own side."""
+        node = self.node_of(unit, scope, name)
+        return (
+            [] if node is None else [n.name for n in unit.graph.names_of(scope, [node]) if not n.name.startswith("@")]
+        )
+
     def _edges(self, unit: Unit, scope: Scope) -> Iterator[Edge]:
         for status in (Status.LIVE, Status.ENDED):
             for memory in unit.memories.listing(scope, status=status):

@@ -176,8 +176,8 @@ def export(
 
 def merge(
     call: Call,
-    one: Annotated[str, typer.Argument(metavar="NAME")],
-    other: Annotated[str, typer.Argument(metavar="NAME")],
+    one: Annotated[str, typer.Argument(metavar="NAME", help="Any of its names.")],
+    other: Annotated[str, typer.Argument(metavar="NAME", help="Another name.")],
     dry_run: DryRun = False,
 ) -> None:
     """Say that two names mean one thing."""
@@ -190,8 +190,8 @@ def merge(
 
 def split(
     call: Call,
-    one: Annotated[str, typer.Argument(metavar="NAME")],
-    other: Annotated[str, typer.Argument(metavar="NAME")],
+    one: Annotated[str, typer.Argument(metavar="NAME", help="Any of its names.")],
+    other: Annotated[str, typer.Argument(metavar="NAME", help="Another name.")],
     dry_run: DryRun = False,
 ) -> None:
     """Say that two names do not mean one thing."""
