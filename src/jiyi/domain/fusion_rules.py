@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -117,19 +117,51 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class WayIn:
+    """A rule that derives, with one end of what it derives. `needs`: what an entity must have been told in for the rule to be
+    worth trying there, for each triple of the pattern the relations, and whether it is their subject."""
+
+    rule: Rule
+    effect: Derive
+    term: str
+    needs: tuple[tuple[tuple[str, ...], bool], ...]
+
+    def is_open(self, told: Set[tuple[str, bool]]) -> bool:
+        return all(any((name, subject) in told for name in names) for names, subject in self.needs)
+
+
+def _ways_in(rules: Iterable[Rule], derived: frozenset[str]) -> Iterator[WayIn]:
+    for rule in rules:
+        if isinstance(rule.effect, Derive):
+            for term in (rule.effect.subject, rule.effect.object):
+                # What is derived, or has any relation, tells nothing beforehand.
+                firm = [a for a in rule.when if a.relations and not derived.intersection(a.relations)]
+                needs = [
+                    (a.relations, side)
+                    for a in firm
+                    for t, side in zip(a.terms, (True, False), strict=True)
+                    if t == term
+                ]
+                yield WayIn(rule, rule.effect, term, tuple(needs))
+
+
+@dataclass(frozen=True, slots=True)
 class RuleSet:
     """The rules of one file that are on. `says` tells what a derived relation means, by language."""
 
     rules: tuple[Rule, ...]
     says: Mapping[str, Mapping[Language, str]]
     asleep: tuple[Rule, ...] = ()
+    derived: frozenset[str] = field(init=False, repr=False)
+    ways_in: tuple[WayIn, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        derived = frozenset(r.effect.relation for r in self.rules if isinstance(r.effect, Derive))
+        object.__setattr__(self, "derived", derived)
+        object.__setattr__(self, "ways_in", tuple(_ways_in(self.rules, derived)))
 
     def get(self, rule_id: str) -> Rule | None:
         return next((r for r in (*self.rules, *self.asleep) if r.id == rule_id), None)
-
-    @property
-    def derived(self) -> frozenset[str]:
-        return frozenset(r.effect.relation for r in self.rules if isinstance(r.effect, Derive))
 
 
 def is_variable(term: str) -> bool:

@@ -149,17 +149,16 @@ class Explorer:
     def _derived_at(self, node: str, below: int) -> list[Link]:
         if (node, below) not in self._derived:
             found: dict[tuple[str, str, str, tuple[int, ...]], Link] = {}
-            for rule in self.graphing.rules.rules:
-                effect = rule.effect
-                if not isinstance(effect, Derive) or rule.level >= below:
+            told = {(name, k.start == node) for name, some in self._all_told(node).items() for k in some}
+            for way in self.graphing.rules.ways_in:
+                rule, fixed = way.rule, not is_variable(way.term)
+                if rule.level >= below or not (node in self._crowded or way.is_open(told)):
                     continue
-                for term in (effect.subject, effect.object):
-                    if not is_variable(term) and self.node_of(term) != node:
-                        continue
-                    given = {term: node} if is_variable(term) else {}
-                    for match in self.matches(rule.when, rule.guard, given, below=rule.level):
-                        if (link := self._consequence(rule, effect, match)) is not None:
-                            found.setdefault((rule.id, link.start, link.end, link.edge.premises), link)
+                if fixed and self.node_of(way.term) != node:
+                    continue
+                for match in self.matches(rule.when, rule.guard, {} if fixed else {way.term: node}, below=rule.level):
+                    if (link := self._consequence(rule, way.effect, match)) is not None:
+                        found.setdefault((rule.id, link.start, link.end, link.edge.premises), link)
             self._derived[node, below] = [link for _, link in sorted(found.items(), key=lambda f: f[0])]
         return self._derived[node, below]
 
