@@ -24,7 +24,7 @@ from jiyi.embedders import follow_embedder, open_embedding, vector_rules
 from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
-from jiyi.graph_files import open_graphing
+from jiyi.graph_files import follow_graph, open_graphing
 from jiyi.jobs import Clock
 from jiyi.memory_layer import DICTIONARY, SEGMENTER, MemoryLayer
 from jiyi.pipelines.answering import Answering
@@ -129,6 +129,7 @@ def open_memory(
         parts = assemble(settings, words, keys, chat, carried, embedding)
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
         follow_embedder(store, parts)
+        follow_graph(store, parts.graphing.view)
     except BaseException:
         store.close()
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from functools import cache
 from importlib import resources
@@ -13,10 +14,15 @@ from jiyi.domain.relations import Vocabulary
 from jiyi.errors import SettingsError
 from jiyi.pipelines.exploring import Graphing
 from jiyi.pipelines.graph_view import GraphView
+from jiyi.ports import Store
 from jiyi.settings import Settings
 from jiyi.text.segmentation import Segmenter
 
 RULES = "fusion_rules.json"
+MADE_WITH = "graph"
+"""Name of the database's own note of what its graph was made with."""
+VERSION = 1
+"""Raise it with any change of the code that makes edges or groups names otherwise."""
 
 
 def open_graphing(settings: Settings, vocabulary: Vocabulary, segmenter: Segmenter) -> Graphing:
@@ -27,6 +33,24 @@ def open_graphing(settings: Settings, vocabulary: Vocabulary, segmenter: Segment
     """
     view = GraphView(vocabulary, load_entities(segmenter))
     return Graphing(view, load_rules(vocabulary, settings.fusion_rules), settings.confidence, settings.graph)
+
+
+def follow_graph(store: Store, view: GraphView) -> None:
+    """Make the graph of every scope again where it was made with other names of things, or before there was one: a database
+    of an older jiyi, or an old backup."""
+    identity = _identity(view.vocabulary)
+    if store.meta(MADE_WITH) == identity:
+        return
+    with store.read() as unit:
+        scopes = list(unit.scopes())
+    for scope in scopes:
+        store.write(lambda unit, s=scope: view.rebuild(unit, s))  # type: ignore[misc]
+    store.set_meta(MADE_WITH, identity)
+
+
+def _identity(vocabulary: Vocabulary) -> str:
+    shapes = sorted(f"{r.name} {r.object_type} {r.identity}" for r in vocabulary)
+    return hashlib.sha256("\n".join([str(VERSION), _shipped("entities.toml"), *shapes]).encode()).hexdigest()[:12]
 
 
 @cache

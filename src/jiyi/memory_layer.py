@@ -232,6 +232,7 @@ class MemoryLayer:
         with self._store.read() as unit:
             yield forgotten_check(unit, self._parts.indexing.folding)
             yield survey(unit, self._parts.settings.retention, self._clock())
+            yield self._parts.graphing.view.check(unit)
         yield from self._parts.carried.check()
         yield self._check_distilling()
         yield self._check_vectors()

@@ -16,6 +16,7 @@ from jiyi.graph_files import shipped_rules
 from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.graph_export import as_graphml, as_json, as_mermaid
 from jiyi.pipelines.graph_questions import Entity
+from jiyi.ports import Check
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
@@ -368,3 +369,21 @@ def test_a_limit_that_cuts_is_told(tmp_path: Path, clock: Clock) -> None:
         me = say(layer, clock, *(f"竞品是{name}。" for name in ("云帆科技", "星图", "海潮", "远山", "北辰科技")))
         assert me.neighbours("贵司").cut
         assert not me.neighbours("星图").cut
+
+
+def test_a_database_from_before_there_was_a_graph_gets_one(tmp_path: Path, clock: Clock) -> None:
+    def open_it() -> MemoryLayer:
+        return open_memory(tmp_path / "memory.db", clock=clock, worker=False)
+
+    def graph_check(layer: MemoryLayer) -> Check:
+        return next(c for c in layer.check() if c.name == "graph")
+
+    with open_it() as layer:
+        before = say(layer, clock, "竞品是阿里云。", "Our competitor is Aliyun.").graph()
+        assert graph_check(layer).ok
+        layer._store.write(lambda unit: unit.graph.clear(layer.scope("ming").user))
+        assert "jiyi reindex" in graph_check(layer).fix
+        layer._store.set_meta("graph", "an older one")
+    with open_it() as layer:
+        assert layer.scope("ming").graph() == before
+        assert graph_check(layer).ok

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from jiyi.domain.entities import EntityWords, Name, Pair, grouped
 from jiyi.domain.forgetting import Erased
-from jiyi.domain.graph import NOT_SAME, Edge, edge_of
+from jiyi.domain.graph import NOT_SAME, Edge, Link, edge_of
 from jiyi.domain.memory import Status
 from jiyi.domain.plans import Change
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
-from jiyi.ports import Unit
+from jiyi.ports import Check, Unit
 from jiyi.views import View
 
 CHUNK = 500
@@ -102,6 +102,25 @@ class GraphView(View):
         return (
             [] if node is None else [n.name for n in unit.graph.names_of(scope, [node]) if not n.name.startswith("@")]
         )
+
+    def check(self, unit: Unit) -> Check:
+        """Whether the graph is what memories make it."""
+        wrong, edges = list[str](), 0
+        for scope in unit.scopes():
+            expected = sorted(self._edges(unit, scope), key=lambda e: e.memory)
+            said, denied = self.identities(expected)
+            names = [
+                self.words.named(name) for name in sorted({end for e in expected for end in (e.subject, e.object)})
+            ]
+            nodes = grouped(names, said, denied)
+            edges += len(expected)
+            there = unit.graph.listing(scope, limit=len(expected) + 1)
+            placed = {n.name: n.node for n in unit.graph.named(scope, list(nodes))}
+            if there != [Link(e, nodes[e.subject], nodes[e.object]) for e in expected] or placed != nodes:
+                wrong.append(str(scope))
+        if wrong:
+            return Check("graph", False, f"not as memories make it: {', '.join(wrong[:3])}", "run `jiyi reindex`")
+        return Check("graph", True, f"{edges:,} edges")
 
     def _edges(self, unit: Unit, scope: Scope) -> Iterator[Edge]:
         for status in (Status.LIVE, Status.ENDED):
