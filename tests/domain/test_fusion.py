@@ -16,7 +16,9 @@ NOTHING = Asked()
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def place(seq: int, voice: str = "user", *, session: str = "s1", asks: bool = False, days: int = 0, size: int = USUAL) -> Place:
+def place(
+    seq: int, voice: str = "user", *, session: str = "s1", asks: bool = False, days: int = 0, size: int = USUAL
+) -> Place:
     return Place(seq, session, voice, micros(NOON + timedelta(days=days, minutes=seq)), asks, size)
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import jiyi
-from jiyi.domain.scope import Scope
 from jiyi.stores.postgres.store import open_postgres
 from tests.conftest import count
 from tests.postgres.stores import one_server, open_on

@@ -38,6 +38,8 @@ NAMES = ("Bell", "BELL", "阿里云", "Aliyun", "Carol", "Dora", "Emil", "5")
 RELATIONS = ("COMPETES_WITH", "KNOWS_NOBODY_BY_THAT", "BUYS_FROM", "HAS_PRICE")
 SCOPES = (Scope(f"graph{n}") for n in counting(1))
 
+pytestmark = pytest.mark.full
+
 random_graphs = settings(
     max_examples=count("graphs"), deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
