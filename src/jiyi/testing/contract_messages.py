@@ -240,7 +240,7 @@ class MessagesContract(Contract):
         )  # fmt: skip
         forget(store, 4)
         expected = [
-            Place(1, "s1", "李明", micros(NOW), True, 21), Place(2, "s2", "user", micros(later(1)), True, 20),
+            Place(1, "s1", "李明", micros(NOW), True, 21), Place(2, "s2", "user", micros(later(1)), True, 21),
             Place(3, "s1", "user", micros(NOW), False, 50),
         ]  # fmt: skip
         with store.read() as unit:

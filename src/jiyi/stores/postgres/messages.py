@@ -24,7 +24,7 @@ _REWRITE = f"UPDATE message SET {', '.join(f'{name} = %s' for name in _NAMES)} W
 
 _PLACES = f"""
     SELECT seq, session, coalesce(name, role), at,
-           (strpos(right(text, {ASKS_WITHIN}), '?') > 0 OR strpos(right(text, {ASKS_WITHIN}), '？') > 0)::integer
+           (strpos(right(text, {ASKS_WITHIN}), '?') > 0 OR strpos(right(text, {ASKS_WITHIN}), '？') > 0)::integer, octet_length(text)
     FROM message WHERE owner = %s AND seq = ANY(%s) AND NOT forgotten ORDER BY seq
 """
 
