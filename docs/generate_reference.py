@@ -250,6 +250,32 @@ def http() -> Iterator[str]:
         yield from ("", f"## {group}")
         for method, path, operation in found:
             yield from one_route(method, path, operation, schemas)
+    yield from (
+        "",
+        "## Shapes",
+        "",
+        "What is sent and what is given. A field that may be left out, or be null, is marked with ?.",
+    )
+    for name, schema in sorted(schemas.items()):
+        if "properties" in schema:
+            yield from one_shape(name, schema)
+        elif "enum" in schema:
+            yield from ("", f"### {name}", "", f"One of {', '.join(f'`{value}`' for value in schema['enum'])}.")
+
+
+def one_shape(name: str, schema: Any) -> Iterator[str]:
+    yield from ("", f"### {name}", "")
+    if said := schema.get("description"):
+        yield from (paragraph(said), "")
+    required = schema.get("required", ())
+    fields = schema["properties"].items()
+    yield ", ".join(
+        f"`{field}`{'' if field in required and not nullable(s) else '?'} {kind_of(s)}" for field, s in fields
+    )
+
+
+def nullable(schema: Any) -> bool:
+    return any(s.get("type") == "null" for s in schema.get("anyOf", ()))
 
 
 def one_route(method: str, path: str, operation: Any, schemas: Any) -> Iterator[str]:

@@ -64,7 +64,7 @@ def problem(answer: httpx2.Response, status: int, kind: str) -> dict[str, Any]:
 )
 def test_a_life(here: Served, client: httpx2.Client, text: str, change: str, question: str, old: str, new: str) -> None:
     turns = [
-        {"role": "user", "text": text, "at": "2026-03-01T09:00:00+08:00", "id": "a1"},
+        {"role": "user", "text": text, "at": "2026-03-01T09:00:00+08:00", "id": "a1", "labels": {"app": "desk"}},
         {"role": "user", "content": change, "at": "2026-03-05T09:00:00+08:00", "id": "a2"},
     ]
     assert good(client.post("/v1/messages", json={"session": "s1", "messages": turns})) == {
@@ -90,7 +90,8 @@ def test_a_life(here: Served, client: httpx2.Client, text: str, change: str, que
     summaries = good(client.get("/v1/summaries"))["summaries"]
     assert (ended["summary"] in summaries) or (ended["summary"] is None and summaries == [])
     assert [s["session"] for s in good(client.get("/v1/sessions"))["sessions"]] == ["s1"]
-    assert [m["message_id"] for m in good(client.get("/v1/messages"))["messages"]] == ["a1", "a2"]
+    said = good(client.get("/v1/messages"))["messages"]
+    assert [(m["message_id"], m["labels"]) for m in said] == [("a1", {"app": "desk"}), ("a2", {})]
     assert good(client.post("/v1/messages/search", json={"query": new}))["messages"][0]["id"] == "h2"
     evidence = good(client.get(f"/v1/memories/{versions[1]['id']}/evidence"))["messages"]
     assert [m["id"] for m in evidence] == ["h2"]

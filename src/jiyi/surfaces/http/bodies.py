@@ -30,7 +30,7 @@ def examples(*some: dict[str, Any]) -> ConfigDict:
     return ConfigDict(extra="forbid", json_schema_extra={"examples": list(some)})
 
 
-class Message(BaseModel):
+class Turn(BaseModel):
     """A turn of a conversation, as a host has it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -42,6 +42,7 @@ class Message(BaseModel):
     id: Name | None = Field(None, description="The host's own id, so that sending it again changes nothing.")
     name: Name | None = None
     session: Name | None = None
+    labels: dict[str, str] | None = None
     agent: Name | None = None
     app: Name | None = None
     run: Name | None = None
@@ -56,7 +57,7 @@ class Observe(Body):
         {"session": "s2", "messages": [{"role": "user", "content": "I moved to Berlin last week.", "id": "b1"}]},
     )
 
-    messages: Annotated[list[Message], Field(min_length=1)]
+    messages: Annotated[list[Turn], Field(min_length=1)]
     session: Name | None = Field(None, description="For messages that name none.")
 
 
@@ -96,7 +97,7 @@ class Recall(Body):
     known_at: Instant | None = Field(None, description="What was known then.")
 
 
-class Context(Body):
+class AskContext(Body):
     model_config = examples(
         {"query": "帮我写一下数据库的连接配置", "session": "s1", "budget": 800},
         {"query": "Plan my weekend.", "language": "en"},
@@ -173,7 +174,7 @@ class Keep(Body):
     dry_run: bool = False
 
 
-class Consent(Body):
+class GiveConsent(Body):
     model_config = examples({"given": True, "notice": "隐私说明 2026-03"}, {"given": False})
 
     given: bool

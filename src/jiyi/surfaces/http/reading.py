@@ -47,7 +47,7 @@ async def recall(body: bodies.Recall, call: Reading) -> shapes.Recollection:
 
 
 @router.post("/context", tags=["Ask"])
-async def context(body: bodies.Context, call: Reading) -> shapes.Context:
+async def context(body: bodies.AskContext, call: Reading) -> shapes.Context:
     """The block for the system role: what an agent should know before it answers this, under a budget."""
     block = await call.read(
         lambda: call.me.context(body.query, budget=body.budget, session=body.session, language=body.language)

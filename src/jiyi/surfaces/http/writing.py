@@ -184,7 +184,7 @@ async def resume(call: Changing, body: bodies.DryRun | None = None) -> shapes.Re
 
 
 @router.put("/consent", tags=["What is kept"])
-async def consent(body: bodies.Consent, call: Changing) -> shapes.Receipt:
+async def consent(body: bodies.GiveConsent, call: Changing) -> shapes.Receipt:
     """Record the user's answer to a data-use notice."""
     return await _receipt(
         call,
