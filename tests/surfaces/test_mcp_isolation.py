@@ -34,6 +34,7 @@ def mcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mcp]:
 
 def state(mcp: Mcp) -> Any:
     """Everything of everybody, but for how often it was read."""
+    mcp.layer.work()
     found = [(s, mcp.layer.scope(s.user, tenant=s.tenant)) for s in sorted(mcp.layer.scopes())]
     return {s: (m.history(limit=99).messages, m.memories(status=None), m.ledger(), m.summaries()) for s, m in found}
 
@@ -92,6 +93,7 @@ IDS = {"memory_update": ("memory", {"text": "好"}), "memory_forget": ("memory",
 @pytest.mark.parametrize("tool", IDS)
 def test_absent_and_foreign_get_the_same_words(mcp: Mcp, tool: str) -> None:
     argument, more = IDS[tool]
+    mcp = mcp.of("nobody")
     for prefix in "mhsq":
         # 3 is a number of others, 98 nobody's.
         theirs, nobodys = (mcp.call(tool, {argument: f"{prefix}{n}", **more}) for n in (3, 98))
@@ -107,7 +109,7 @@ def test_a_confirmation_of_another_is_refused(mcp: Mcp) -> None:
 
 
 def test_resources_are_of_the_caller(mcp: Mcp) -> None:
-    [profile] = mcp.talk(lambda client: client.read_resource(PROFILE_URI)).contents
+    [profile] = mcp.of("nobody").talk(lambda client: client.read_resource(PROFILE_URI)).contents
     assert SECRET not in str(profile)
     [theirs] = mcp.of("hong").talk(lambda client: client.read_resource(PROFILE_URI)).contents
     assert SECRET in str(theirs)

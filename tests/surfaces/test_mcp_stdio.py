@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +43,21 @@ def answers(done: subprocess.CompletedProcess[bytes]) -> dict[Any, Any]:
     return {message["id"]: message.get("result") or message["error"] for message in found}
 
 
+def told_to_clients() -> dict[str, Any]:
+    """What docs/mcp.md tells clients to start, the same in each client's own file."""
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+    [as_json], [as_toml] = (re.findall(rf"```{name}\n(.*?)```", page, re.S) for name in ("json", "toml"))
+    [found] = json.loads(as_json)["mcpServers"].items()
+    assert [found] == list(tomllib.loads(as_toml)["mcp_servers"].items())
+    assert f"jiyi -- jiyi {' '.join(found[1]['args'])}" in page
+    return {"command": found[1]["command"], "args": found[1]["args"], "env": found[1]["env"]}
+
+
 def test_a_client_talks_over_pipes_and_what_it_adds_is_distilled(jiyi: Cli) -> None:
+    told = told_to_clients()
+    assert told["command"] == "jiyi"
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "jiyi", "mcp", "--user", "ming"], env=jiyi.environment(), cwd=jiyi.home
+        command=sys.executable, args=["-m", "jiyi", *told["args"]], env=jiyi.environment(**told["env"]), cwd=jiyi.home
     )
     noise = jiyi.home / "stderr.txt"
 
@@ -104,7 +118,7 @@ def test_lines_that_are_no_messages_are_answered_too(jiyi: Cli) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_a_signal_ends_it_cleanly(jiyi: Cli, number: signal.Signals) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "jiyi", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -138,7 +152,7 @@ def test_a_client_that_leaves_is_no_error(jiyi: Cli) -> None:
 
 def test_what_cannot_be_opened_is_one_sentence(jiyi: Cli, tmp_path: Path) -> None:
     (tmp_path / "no.db").write_bytes(b"not a database" * 100)
-    for args in (("--db", str(tmp_path / "no.db")), ("--user", "a\nb"), ("--tz", "Nowhere")):
+    for args in (("--db", str(tmp_path / "no.db")), ("--user", "a\nb")):
         failed = jiyi.process("mcp", *args, code=1)
         assert failed.stdout == b""
         assert failed.stderr.decode().startswith("Error: ")

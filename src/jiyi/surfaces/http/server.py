@@ -15,7 +15,7 @@ from jiyi.settings import ServicePolicy
 from jiyi.surfaces.auth.entrance import check_binding
 from jiyi.surfaces.http.app import create_app
 
-LOGGERS = ("jiyi", "uvicorn")
+LOGGERS = {"jiyi": logging.INFO, "uvicorn": logging.INFO, "mcp": logging.WARNING}
 
 
 class JsonLines(logging.Formatter):
@@ -38,10 +38,10 @@ def log_to_stderr() -> None:
     """Send the events of this process to stderr as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in LOGGERS:
+    for name, level in LOGGERS.items():
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
-        logger.setLevel(logging.INFO)
+        logger.setLevel(level)
         logger.propagate = False
     logging.getLogger("uvicorn.access").disabled = True  # it would write whole addresses, with what was asked in them
 
