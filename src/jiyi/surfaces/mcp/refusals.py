@@ -44,7 +44,7 @@ NEXT: Sequence[tuple[type[JiyiError], str]] = (
 
 def refusal(error: JiyiError) -> CallToolResult:
     """The answer to a call that failed for a reason that jiyi knows."""
-    return _told(refusal_text(error))
+    return told(refusal_text(error))
 
 
 def refusal_text(error: JiyiError) -> str:
@@ -58,11 +58,12 @@ def misfit(error: ValidationError) -> CallToolResult:
     return refusal(InputError("; ".join(dict.fromkeys(places))))
 
 
-def breakdown(tool: str, error: Exception) -> CallToolResult:
-    """The answer to a fault of ours. Its message may hold memory text, so that only its kind is told and logged."""
-    log.error("%s failed: %s", tool, type(error).__name__, exc_info=bool(os.environ.get("JIYI_DEBUG")))
-    return _told(f"{tool} failed by a fault in jiyi ({type(error).__name__}): tell the user, it may work later.")
+def breakdown(what: str, error: Exception) -> str:
+    """What is said of a fault of ours. Its message may hold memory text, so that only its kind is told and logged."""
+    log.error("%s failed: %s", what, type(error).__name__, exc_info=bool(os.environ.get("JIYI_DEBUG")))
+    return f"{what} failed by a fault in jiyi ({type(error).__name__}): tell the user, it may work later."
 
 
-def _told(text: str) -> CallToolResult:
+def told(text: str) -> CallToolResult:
+    """A failed call, in one line."""
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

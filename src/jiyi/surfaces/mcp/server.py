@@ -31,7 +31,7 @@ from jiyi.settings import zone
 from jiyi.surfaces.limits import Limits
 from jiyi.surfaces.mcp.answers import Answer
 from jiyi.surfaces.mcp.desk import SURFACE, Desk, Identify, checked_arguments, scope_of_call
-from jiyi.surfaces.mcp.refusals import breakdown, misfit, refusal, refusal_text
+from jiyi.surfaces.mcp.refusals import breakdown, misfit, refusal, refusal_text, told
 from jiyi.surfaces.mcp.tools import TOOLS, ToolSpec, fetch, memory_get_profile
 
 PROFILE_URI = "jiyi://profile"
@@ -158,7 +158,7 @@ class MemoryServer(MCPServer[Any]):
             except JiyiError as error:
                 return refusal(error)
             except Exception as error:  # noqa: BLE001 — the edge of a call: the model gets a sentence, nobody a text of memory
-                return breakdown(spec.name, error)
+                return told(breakdown(spec.name, error))
 
         call.__name__ = spec.name
         call.__signature__ = inspect.Signature(own, return_annotation=Annotated[CallToolResult, answer])  # type: ignore[attr-defined]
@@ -174,6 +174,8 @@ class MemoryServer(MCPServer[Any]):
                 raise ResourceNotFoundError(refusal_text(error)) from error
             except JiyiError as error:
                 raise ResourceError(refusal_text(error)) from error
+            except Exception as error:  # noqa: BLE001 — as for a tool
+                raise ResourceError(breakdown("reading", error)) from None
 
         @self.resource(
             PROFILE_URI, title="用户画像 / The user", description="The user in a few lines.", mime_type=MARKDOWN
