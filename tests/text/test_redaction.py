@@ -68,6 +68,35 @@ def test_what_only_looks_secret_stays(capsys: pytest.CaptureFixture[str]) -> Non
     assert len(wrong) <= 0.01 * len(texts), wrong[:20]
 
 
+PHRASE = " ".join(["tin", "orbit", "maple", "lemon", "cloud"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("my passphrase is ", ""), ("The passphrase for the backup is ", ", keep it."), ("passphrase = ", "\nnext"),
+        ("Recovery phrase: ", "."), ("备份的助记词是 ", "，帮我记着。"), ("密码短语：", "。"), ("My seed phrase was \"", "\" once"),
+    ],
+)  # fmt: skip
+def test_a_pass_phrase_of_several_words_is_found(before: str, after: str) -> None:
+    redacted = redact(f"{before}{PHRASE}{after}")
+    assert redacted.startswith(before)
+    assert redacted.endswith(after)
+    assert not any(word in redacted.removeprefix(before) for word in PHRASE.split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The passphrase is stored in the vault.", "My passphrase is too short to be safe", "the passphrase was changed last week",
+        "passphrase: must be at least twenty characters long", "A passphrase is a long sentence nobody knows",
+        "I forgot my passphrase again yesterday evening", "助记词是什么东西", "助记词就是一串词",
+    ],
+)  # fmt: skip
+def test_talk_about_a_pass_phrase_stays(text: str) -> None:
+    assert redact(text) == text
+
+
 def test_a_label_shows_little() -> None:
     hidden = {"private_key": 0, "api_key": 0, "password": 0, "address": 0, "ip": 0}
     for sample in samples.positives(seed=13, rounds=1):

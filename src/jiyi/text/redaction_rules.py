@@ -118,12 +118,15 @@ def _assigned(names: Sequence[str]) -> re.Pattern[str]:
     )
 
 
+_WORD = "[a-z]{2,16}"
+
+
 def _phrases(names: Sequence[str]) -> re.Pattern[str]:
     """A name, what joins it to its value, and a value of three words or more in small letters. For a text in lower case."""
     return re.compile(
         rf"(?:{_any(names)})(?![a-z])[\"'”’]?(?: (?:for|to|of) (?:the |my |our )?[a-z]{{2,16}}(?: [a-z]{{2,16}})?)?\s{{0,2}}(?P<join>(?:=>|:=|=|:)|(?:还|就|也|都)?(?:是|为|改成了?|改为|换成了?)[:]?"
         r"|(?:is now|is|was|are)(?::|(?=\s)))\s{0,2}[\"'“‘]?"
-        rf"(?P<value>[a-z]{{2,16}}(?:[ ,-]{{1,2}}[a-z]{{2,16}}){{2,23}})(?![a-z])(?=[\"'”’]?\s{{0,2}}(?:[.;!?。；！？\n{BLANK}]|[,，、]|\Z|[\u4e00-\u9fff]))"
+        rf"(?P<value>{_WORD}(?:[ -]{_WORD}){{2,23}}|{_WORD}(?:, ?{_WORD}){{2,23}})(?![a-z])(?=[\"'”’]|\s{{0,2}}(?:[.;!?。；！？,，、\n{BLANK}]|\Z|[\u4e00-\u9fff]))"
     )
 
 
