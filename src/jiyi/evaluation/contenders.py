@@ -11,17 +11,20 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from jiyi.assembly import open_memory
-from jiyi.domain.memory import IncomingMessage, memory_id
+from jiyi.domain.memory import IncomingMessage, memory_id, message_handle
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.evaluation.harness import TIMEZONE
 from jiyi.evaluation.observing import TalkClock
 from jiyi.memory_layer import MemoryLayer
+from jiyi.pipelines.explaining import Account
 from jiyi.pipelines.recall import Item
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, read_settings
 
 BATCH = 500
 """Messages that are observed at once."""
+EVERYTHING = 1_000_000
+"""More turns than a labelled conversation has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ class Jiyi:
         embeds = (settings or {}).get("embedder", "none") != "none"
         self.via, self.distils = via, distil or embeds or via is not Via.MESSAGES
         self._clock = TalkClock()
+        self._trace = ""
+        self._handles: dict[str, dict[str, str]] = {}
         self._layer = open_with(folder / "memory.db", self._clock, settings or {})
 
     def _me(self, user: str) -> ScopedMemory:
@@ -82,6 +87,7 @@ class Jiyi:
 
     def learn(self, user: str, messages: Sequence[IncomingMessage]) -> None:
         me = self._me(user)
+        self._handles.pop(user, None)
         for session, turns in groupby(messages, key=lambda m: m.session):
             told = list(turns)
             for start in range(0, len(told), BATCH):
@@ -102,7 +108,8 @@ class Jiyi:
         self._clock.at = now
         me = self._me(user)
         kinds = {"message"} if self.via is Via.MESSAGES else None
-        items = me.recall(question, limit=limit, kinds=kinds).items
+        found = me.recall(question, limit=limit, kinds=kinds)
+        items, self._trace = found.items, found.trace_id
         return Found(
             tuple(dict.fromkeys(_pointed(me, items)))[:limit], sum(estimate_tokens(i.text) for i in items[:10])
         )
@@ -112,8 +119,18 @@ class Jiyi:
         self._clock.at = now
         me = self._me(user)
         block = me.context(question, session=session)
+        self._trace = block.trace_id
         profile = [pointed for seq in block.read for pointed in _rests_on(me, memory_id(seq))]
         return block.text, tuple(dict.fromkeys([*_pointed(me, block.items), *profile]))
+
+    def accounts(self, user: str, turns: Sequence[str]) -> dict[str, Account]:
+        """What became of these turns of the user in the latest search, by the callers' ids."""
+        me = self._me(user)
+        if user not in self._handles:
+            self._handles[user] = {m.id: message_handle(m.seq) for m in me.history(limit=EVERYTHING).messages}
+        handles = self._handles[user]
+        told = {turn: me.explain(self._trace, why=handles[turn]).account for turn in turns if turn in handles}
+        return {turn: account for turn, account in told.items() if account is not None}
 
     def close(self) -> None:
         self._layer.close()

@@ -19,6 +19,9 @@ from jiyi.evaluation.metrics import RANKED, Measures, mean, measures, percentile
 Opener: TypeAlias = Callable[[Path, DataSet], Contender]
 """Makes a contender in a fresh folder, for one set."""
 
+Watch: TypeAlias = Callable[[Contender, Record, Asked, "Answered", Level], None]
+"""Is told of every question right after it was answered."""
+
 AFTERWARDS = timedelta(hours=1)
 """A question without an instant is asked so long after the last message before it."""
 SESSION_DEPTH = 300
@@ -95,6 +98,7 @@ class Meter:
     """Sums what telling and asking cost. `step` is called with the turns told, and with 1 for a question."""
 
     step: Callable[[int], None] = lambda _: None
+    watch: Watch | None = None
     searches: list[float] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     turns: int = 0
@@ -124,7 +128,10 @@ class Meter:
             ranked = tuple(dict.fromkeys(record.sessions[i] for i in ranked))
         self.step(1)
         kept = tuple(dict.fromkeys(ranked))[:RANKED]
-        return Answered(asked.id, asked.category, measures(kept, asked.gold), kept, asked.gold)
+        answered = Answered(asked.id, asked.category, measures(kept, asked.gold), kept, asked.gold)
+        if self.watch is not None:
+            self.watch(contender, record, asked, answered, level)
+        return answered
 
     def cost(self) -> Cost:
         return Cost(tuple(self.searches), self.turns, self.telling, tuple(self.tokens))
@@ -137,13 +144,16 @@ def _when(record: Record, asked: Asked) -> datetime:
     return (told[-1] if told else record.messages[0]).at + AFTERWARDS
 
 
-def measure(data: DataSet, open_contender: Opener, step: Callable[[int], None] = lambda _: None) -> Result:
+def measure(
+    data: DataSet, open_contender: Opener, step: Callable[[int], None] = lambda _: None, watch: Watch | None = None
+) -> Result:
     """Tell a fresh contender all records, then ask; a set with questions in the midst of the talk is told up to each of them.
 
     Args:
         step: called with the turns that were told, and with 1 after each question; `steps` of them in all.
+        watch: is told of every answer.
     """
-    meter = Meter(step=step)
+    meter = Meter(step=step, watch=watch)
     with (
         tempfile.TemporaryDirectory(prefix="jiyi-eval-") as folder,
         closing(open_contender(Path(folder), data)) as contender,

@@ -34,13 +34,14 @@ class NameWords:
     titles: tuple[str, ...]
     roles: frozenset[str]
     pointers: frozenset[str]
+    relatives: tuple[tuple[str, ...], ...]
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> NameWords:
         longest = sorted(data["titles"], key=lambda title: (-len(title), title))
         return cls(
             frozenset(data["no_name"]), frozenset(data["surnames"]), tuple(longest), frozenset(data["roles"]),
-            frozenset(data["pointers"]),
+            frozenset(data["pointers"]), tuple(map(tuple, data["relatives"])),
         )  # fmt: skip
 
 
@@ -119,7 +120,19 @@ def _behind(cut: Sequence[str], i: int, word: str, words: NameWords, is_stop: Ca
         yield Name(after, (after,))
 
 
+def relatives_in(text: str, words: NameWords, segmenter: Segmenter) -> Iterator[Name]:
+    """Relatives that a text speaks of; any word of the line mentions them."""
+    said = set(segmenter.words(text))
+    for line in words.relatives:
+        if word := next((w for w in line if w in said), None):
+            yield Name(word, line)
+
+
 def names_in(text: str, words: NameWords, segmenter: Segmenter) -> tuple[Name, ...]:
     """The names of a text, each once."""
-    found: Iterable[Name] = (*latin_names(text, words, segmenter.is_stop), *han_names(text, words, segmenter))
+    found: Iterable[Name] = (
+        *latin_names(text, words, segmenter.is_stop),
+        *han_names(text, words, segmenter),
+        *relatives_in(text, words, segmenter),
+    )
     return tuple({name.text: name for name in found}.values())

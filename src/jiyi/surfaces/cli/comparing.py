@@ -14,10 +14,11 @@ from jiyi.evaluation.contenders import Contender, Jiyi, Via
 from jiyi.evaluation.datasets.records import DataSet
 from jiyi.evaluation.embedders import open_embedder
 from jiyi.evaluation.labelled import OWN, SETS, Choice, read_sets
+from jiyi.evaluation.losses import Losses
 from jiyi.evaluation.peers import OpenPeer, load_peer
 from jiyi.evaluation.plot import bars
 from jiyi.evaluation.regress import compare_runs, read_run
-from jiyi.evaluation.retrieval import Opener, Result, measure, results_data, steps
+from jiyi.evaluation.retrieval import Opener, Result, Watch, measure, results_data, steps
 from jiyi.evaluation.retrieval_report import retrieval_tables
 from jiyi.evaluation.schemes.comparison import compare_schemes, open_schemes, schemes_table, situations, trials_of
 from jiyi.evaluation.schemes.plain import WINDOW
@@ -76,6 +77,13 @@ def retrieval(
     save: Save = None,
     markdown_file: MarkdownFile = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw R@10 of every set as an SVG.")] = None,
+    lost: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.jsonl",
+            help="Write what became of every gold turn that is not among the first ten, and count it.",
+        ),
+    ] = None,
 ) -> None:
     """Measure recall on labelled conversations: R@k, MRR, nDCG, time and tokens, beside what is wanted.
 
@@ -89,9 +97,14 @@ def retrieval(
     def ours(folder: Path, data_set: DataSet) -> Contender:
         return Jiyi(folder, via=how, distil=distil or data_set.is_streamed, settings=settings)
 
-    results = run_all(call, chosen, [ours, *others(beside)])
+    losses = None if lost is None else Losses()
+    results = run_all(call, chosen, [ours, *others(beside)], losses)
     document = results_data(results, settings)
     text = retrieval_tables(results)
+    if lost is not None and losses is not None:
+        write_file(lost, "".join(f"{line}\n" for line in losses.lines()))
+        document["lost"] = losses.data()
+        text += f"\n\n{losses.text()}"
     if plot is not None:
         write_file(plot, bars(results))
     _publish(call, document, text, save, markdown_file)
@@ -114,12 +127,14 @@ def _opener(peer: OpenPeer) -> Opener:
     return lambda folder, _data: peer(folder)
 
 
-def run_all(call: Call, chosen: Sequence[DataSet], openers: Sequence[Opener]) -> list[Result]:
+def run_all(
+    call: Call, chosen: Sequence[DataSet], openers: Sequence[Opener], watch: Watch | None = None
+) -> list[Result]:
     results = []
     total = sum(map(steps, chosen)) * len(openers)
     with call.out.progress("telling and asking", total, "step") as step:
         for data_set in chosen:
-            results += [measure(data_set, opener, step) for opener in openers]
+            results += [measure(data_set, opener, step, watch) for opener in openers]
     return results
 
 
