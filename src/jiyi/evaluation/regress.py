@@ -81,21 +81,26 @@ def read_run(path: Path) -> Mapping[str, Any]:
 
 
 def compare_runs(
-    before: Mapping[str, Any], after: Mapping[str, Any], tolerance: float, contender: str = "jiyi"
+    before: Mapping[str, Any], after: Mapping[str, Any], tolerance: float, contender: str | None = None
 ) -> Regression:
     """Every set that the earlier run measured.
 
     Args:
+        contender: whose numbers; by default jiyi's, through whichever verb the earlier run asked it.
         tolerance: how far a share may fall. Of a category at least one of its questions may be lost.
 
     Raises:
         InputError: the earlier run has nothing of the contender, or two sets of the same name differ in their questions.
     """
+    if contender is None:
+        ours = (r["contender"] for r in before["results"] if r["contender"].partition(",")[0] == "jiyi")
+        contender = next(ours, "jiyi")
     old, new = (
         {(r["set"], r["half"]): r for r in run["results"] if r["contender"] == contender} for run in (before, after)
     )
     if not old:
-        raise InputError(f"the earlier run measured nothing of {contender}")
+        measured = ", ".join(sorted({repr(r["contender"]) for r in before["results"]}))
+        raise InputError(f"the earlier run measured nothing of {contender!r}: name one of {measured} with --contender")
     found: list[Comparison] = []
     better = worse = 0
     for key, row in old.items():

@@ -166,12 +166,16 @@ class Context:
 
     def _chosen(self, able: Sequence[Item], digest: Item | None) -> list[Item]:
         """Memories, and passages as far as they are worth their tokens."""
-        once = self._told_once(able)
+        once = [i for i in self._told_once(able) if i.kind != "message" or self._says_something(i.text)]
         passages = sorted((i for i in once if i.kind == "message"), key=self._worth_of)
         least = self.policy.passage_share * -self._worth_of(passages[0])[0] if passages else 0.0
         chosen = [i for i in passages if -self._worth_of(i)[0] >= least][: self.policy.passages]
         rest = [i for i in once if i.kind != "message"]
         return [*rest, *chosen] or ([] if digest is None else [digest])
+
+    def _says_something(self, text: str) -> bool:
+        """Not small talk alone ("ok", 好的)."""
+        return any(not term.stop for term in self.recall.indexing.segmenter.query_terms(text))
 
     def _worth_of(self, item: Item) -> tuple[float, int]:
         share = self.policy.assistant if item.role == Role.ASSISTANT.value else 1.0

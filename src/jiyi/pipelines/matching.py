@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from jiyi.domain.fusion import Parts
 from jiyi.domain.memory import Memory, Message
@@ -24,6 +25,7 @@ class Match:
     """A text that matched. `coverage` is the share of the question's information that it holds, in [0, 1].
 
     `cosine` is how near its meaning is, where that is what it was found by.
+    `timely`: it was found by when it was said, and by nothing else.
     Of a passage of history `parts` are what its score is made of, and `over` the words of another turn that led to it.
     """
 
@@ -34,6 +36,7 @@ class Match:
     cosine: float | None = None
     parts: Parts | None = None
     over: tuple[str, ...] = ()
+    timely: bool = False
 
 
 def match_texts(unit: Unit, scope: Scope, kind: Kind, question: Question, limit: int) -> list[Match]:
@@ -50,6 +53,20 @@ def match_texts(unit: Unit, scope: Scope, kind: Kind, question: Question, limit:
     items: dict[int, Memory | SessionSummary] = {i.seq: i for i in holder.get(scope, [h.seq for h in hits])}
     best = max((h.score for h in hits), default=0.0)
     return [_match(items[h.seq], h, best, question, information) for h in hits if h.seq in items]
+
+
+def said_in(
+    unit: Unit, scope: Scope, kind: Kind, times: Sequence[tuple[datetime, datetime]], limit: int
+) -> list[Match]:
+    """The latest turns of stretches of time, for a question that asks for nothing else."""
+    if kind is not Kind.MESSAGE:
+        return []
+    found = (
+        message
+        for start, end in times
+        for message in unit.messages.window(scope, since=start, until=end, latest=True, limit=limit)
+    )
+    return [Match(m, 0.5, 1.0, (), timely=True) for m in {m.seq: m for m in found}.values()]
 
 
 def scan_single(

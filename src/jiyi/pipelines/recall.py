@@ -25,7 +25,7 @@ from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.filters import EVERYTHING, Filters, Span
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.kinds import named
-from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, scan_single, scan_texts
+from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, said_in, scan_single, scan_texts
 from jiyi.pipelines.passages import Found, Passages
 from jiyi.pipelines.question import Question, QuestionReader, without_names
 from jiyi.pipelines.spelling import spelt
@@ -132,7 +132,7 @@ class Recall:
         if limit < 1:
             raise InputError(f"limit = {limit}: ask for 1 item or more")
         question = spelt(unit, scope, self.read(query, now), self.read.policy)
-        question = named(unit, scope, question, self.kinds, self.read.policy)
+        question = named(unit, scope, self._of_time(question, query, now), self.kinds, self.read.policy)
         dropped: list[tuple[str, str]] = []
         watch = Stopwatch()
         beside: list[Item] = []
@@ -157,6 +157,16 @@ class Recall:
             "" if ranked else _cause(question, dropped), tuple(dropped), ranked, tuple(beside), nearness, question,
             took=watch.laps,
         )  # fmt: skip
+
+    def _of_time(self, question: Question, query: str, now: datetime) -> Question:
+        """A sentence whose every word names a time asks for what was said in it, not for talk of weeks."""
+        if not (question.times and question.asks):
+            return question
+        fold = self.indexing.segmenter.fold
+        spans = " ".join(fold(e.text) for e in self.read.times.find(query, now) if e.names_day)
+        if any(t.text not in spans for t in question.content if t.kind != "bigram"):
+            return question
+        return replace(question, content=(), wider=(), raw="")
 
     # -------------------------------------------------------------- channels
 
@@ -204,6 +214,8 @@ class Recall:
         """Items of the text channels; relaxed step by step while there are none."""
         steps: tuple[tuple[str, Callable[[Kind], list[Match]]], ...] = (
             ("", lambda kind: self._indexed(unit, scope, kind, question, words, near, limit, filters)),
+            ("only a time was asked for, so what was said in it is shown",
+             lambda kind: [] if question.content else said_in(unit, scope, kind, question.times, limit)),
             ("no indexed word matched, so the letters themselves were looked for",
              lambda kind: scan_texts(unit, scope, kind, question, self.indexing.segmenter)),
         )  # fmt: skip
@@ -415,6 +427,8 @@ class Recall:
 def _found_by(match: Match) -> str:
     """How a text was found, in words; of a passage, the parts that made its score (SPEC R10)."""
     parts = match.parts
+    if match.timely:
+        return "was said in the time that is asked about"
     if parts is None and match.cosine is not None:
         return f"is near in meaning ({match.cosine:.2f})"
     if parts is None:

@@ -53,6 +53,7 @@ MarkdownFile = Annotated[Path | None, typer.Option("--markdown", metavar="FILE",
 """Options that the comparing commands share."""
 
 REGRESSED = 1
+DEVELOPMENT = "dev"
 SCHEMES_FIRST = 2
 """Conversations of a set (of each file of MemDaily) that the schemes are told by default: all of it is distilled for each."""
 
@@ -61,7 +62,7 @@ def retrieval(
     call: Call,
     data: Data = None,
     sets: Sets = None,
-    half: Half = "dev",
+    half: Half = DEVELOPMENT,
     limit: Limit = None,
     noise: Annotated[
         int, typer.Option(metavar="N", min=0, help="Unrelated turns around each trajectory of MemDaily.")
@@ -114,6 +115,8 @@ def read_chosen(sets: Sequence[str] | None, data: Path | None, **options: Any) -
     """The named sets, all of them by default; a folder of data is asked for only where one needs it."""
     names = sets or SETS
     own = all(name.endswith(OWN) for name in names)
+    if own and options.get("half") != DEVELOPMENT:
+        raise InputError("--half: a file of your own has no halves; measure one file for each")
     return read_sets(names, None if own else Choice(data_folder(data), **options))
 
 
@@ -174,7 +177,7 @@ def schemes(
             help="a3 (needs no data), or sets of `eval retrieval`. By default a3, locomo, memdaily.",
         ),
     ] = None,
-    half: Half = "dev",
+    half: Half = DEVELOPMENT,
     limit: Limit = None,
     embedder: Annotated[
         str, typer.Option(metavar="NAME", help="For the schemes with vectors: use, e5, or none to leave them out.")
@@ -209,7 +212,7 @@ def sweep(
     call: Call,
     data: Data = None,
     which: Annotated[str, typer.Option("--set", metavar="NAME", help="The set that is asked.")] = "locomo",
-    half: Half = "dev",
+    half: Half = DEVELOPMENT,
     limit: Limit = None,
     vary: Annotated[
         list[str] | None,
@@ -241,7 +244,9 @@ def regress(
     tolerance: Annotated[
         float, typer.Option(metavar="SHARE", min=0.0, max=1.0, help="How far a share may fall.")
     ] = 0.005,
-    contender: Annotated[str, typer.Option(metavar="NAME", help="Whose numbers.")] = "jiyi",
+    contender: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose numbers; jiyi's by default, as the earlier run asked it.")
+    ] = None,
 ) -> int | None:
     """Hold a run against an earlier one over the same questions. Exit code 1 when something got worse.
 

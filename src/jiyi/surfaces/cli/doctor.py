@@ -196,6 +196,8 @@ def _model(settings: Settings) -> Iterator[Check]:
     try:
         with open_memory(settings=replace(settings, path=REFERENCE, worker=False)) as layer:
             yield from layer.check_model()
+    except MissingExtra as error:
+        yield Check("packages", False, str(error), "install what it names")
     except JiyiError as error:
         yield Check("model", False, str(error), "correct [model] in jiyi.toml, or set the variable that it names")
 
