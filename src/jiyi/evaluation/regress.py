@@ -99,8 +99,9 @@ def compare_runs(
         {(r["set"], r["half"]): r for r in run["results"] if r["contender"] == contender} for run in (before, after)
     )
     if not old:
-        measured = ", ".join(sorted({repr(r["contender"]) for r in before["results"]}))
-        raise InputError(f"the earlier run measured nothing of {contender!r}: name one of {measured} with --contender")
+        measured = ", ".join(sorted({r["contender"] for r in before["results"]}))
+        more = f"; it measured {measured}: name one with --contender" if measured else ""
+        raise InputError(f"the earlier run measured nothing of {contender}{more}")
     found: list[Comparison] = []
     better = worse = 0
     for key, row in old.items():

@@ -54,6 +54,8 @@ MarkdownFile = Annotated[Path | None, typer.Option("--markdown", metavar="FILE",
 
 REGRESSED = 1
 DEVELOPMENT = "dev"
+KEPT = 1_000_000
+"""Traces that are kept where every question is to be accounted for."""
 SCHEMES_FIRST = 2
 """Conversations of a set (of each file of MemDaily) that the schemes are told by default: all of it is distilled for each."""
 
@@ -99,6 +101,9 @@ def retrieval(
         return Jiyi(folder, via=how, distil=distil or data_set.is_streamed, settings=settings)
 
     losses = None if lost is None else Losses()
+    if losses is not None:
+        # All questions of a talk are asked at one instant, so "the latest fifty" would be any fifty.
+        settings = {"traces.keep": KEPT, **settings}
     results = run_all(call, chosen, [ours, *others(beside)], losses)
     document = results_data(results, settings)
     text = retrieval_tables(results)

@@ -1,0 +1,50 @@
+"""Relevance: several signals decide together whether a block may speak (SPEC R4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jiyi.domain.relevance import RelevancePolicy, Signals, judge, standing_out
+
+POLICY = RelevancePolicy()
+shares = st.floats(0, 1)
+
+
+def test_chance_is_silent_and_what_is_covered_speaks() -> None:
+    assert not judge(Signals(0.02, own=True), POLICY).relevant
+    assert judge(Signals(0.5), POLICY).relevant
+
+
+def test_a_question_about_the_user_needs_less_than_one_that_anybody_might_ask() -> None:
+    between = Signals((POLICY.own + POLICY.general) / 2)
+    assert judge(replace(between, own=True), POLICY).relevant and not judge(between, POLICY).relevant
+
+
+def test_words_and_meaning_make_up_for_each_other() -> None:
+    half, near = POLICY.own * 0.6, (POLICY.near_from + POLICY.near_enough) / 2
+    assert not judge(Signals(half, own=True), POLICY).relevant
+    assert not judge(Signals(0.0, near, own=True), POLICY).relevant
+    assert judge(Signals(half, near, own=True), POLICY).relevant
+
+
+@given(shares, st.none() | shares, st.booleans(), st.booleans(), st.booleans())
+def test_a_name_never_mentioned_always_silences(
+    coverage: float, nearness: float | None, own: bool, keyed: bool, timely: bool
+) -> None:
+    verdict = judge(Signals(coverage, nearness, ("Zoe",), own, keyed, timely), POLICY)
+    assert not verdict.relevant and "Zoe" in verdict.reason
+
+
+@given(shares, shares, shares, shares, st.booleans())
+def test_more_of_a_signal_never_silences(one: float, two: float, near: float, nearer: float, own: bool) -> None:
+    less = Signals(min(one, two), min(near, nearer), own=own)
+    more = Signals(max(one, two), max(near, nearer), own=own)
+    assert judge(more, POLICY).relevant or not judge(less, POLICY).relevant
+
+
+def test_what_stands_out_is_told_from_what_is_near_to_everything() -> None:
+    assert standing_out([]) is None
+    assert standing_out([0.9, 0.89, 0.88]) < standing_out([0.5, 0.1, 0.0])  # type: ignore[operator]
