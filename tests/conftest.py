@@ -25,7 +25,8 @@ COUNTS = {
     "graphs": (25, 1000),
     "machine_steps": (20, 40),
     "same_queries": (150, 2_000),  # on SQLite and on PostgreSQL
-    "service_seconds": (6, 60),  # of eight processes on one PostgreSQL
+    "service_processes": (3, 8),  # on one PostgreSQL
+    "service_seconds": (5, 60),
     "service_users": (40, 200),
 }
 

@@ -14,7 +14,13 @@ from jiyi.stores.postgres.backup import restore
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.scanning import numpy_scan
 from jiyi.testing import contract
+from tests.conftest import FULL
 from tests.postgres.server import Server
+from tests.postgres.stores import one_server
+
+# The older server keeps the whole contract at full counts; every day, that of what servers may do differently.
+both = pytest.mark.parametrize("postgres", ["wheel", "debian"], indirect=True)
+newer = both if FULL else one_server
 
 
 class Postgres:
@@ -52,52 +58,69 @@ class Postgres:
         return open_backup
 
 
+@newer
 class TestForgotten(Postgres, contract.ForgottenContract): ...
 
 
+@newer
 class TestMessages(Postgres, contract.MessagesContract): ...
 
 
+@newer
 class TestMemories(Postgres, contract.MemoriesContract): ...
 
 
+@newer
 class TestSummaries(Postgres, contract.SummariesContract): ...
 
 
+@both
 class TestTextIndex(Postgres, contract.TextIndexContract): ...
 
 
+@newer
 class TestVectorIndex(Postgres, contract.VectorIndexContract): ...
 
 
+@newer
 class TestGraph(Postgres, contract.GraphContract): ...
 
 
+@newer
 class TestLedger(Postgres, contract.LedgerContract): ...
 
 
+@both
 class TestJobs(Postgres, contract.JobsContract): ...
 
 
+@newer
 class TestSchedule(Postgres, contract.ScheduleContract): ...
 
 
+@newer
 class TestSegments(Postgres, contract.SegmentsContract): ...
 
 
+@newer
 class TestModelCalls(Postgres, contract.ModelCallsContract): ...
 
 
+@newer
 class TestStandings(Postgres, contract.StandingsContract): ...
 
 
+@newer
 class TestTraces(Postgres, contract.TracesContract): ...
 
 
+@newer
 class TestOnce(Postgres, contract.OnceContract): ...
 
 
+@newer
 class TestServiceKeys(Postgres, contract.ServiceKeysContract): ...
 
 
+@both
 class TestStore(Postgres, contract.StoreContract): ...

@@ -20,7 +20,7 @@ from tests.postgres.stores import one_server, open_on
 from tests.stores.facts import ME, NOW, YOU
 
 TESTS = Path(__file__).parents[2]
-PROCESSES = 8
+PROCESSES = count("service_processes")
 
 pytestmark = one_server
 
@@ -40,7 +40,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 @pytest.mark.full
 @pytest.mark.writers
-def test_a_service_of_eight_processes(postgres_url: str, tmp_path: Path) -> None:
+def test_a_service_of_several_processes(postgres_url: str, tmp_path: Path) -> None:
     users, seconds = count("service_users"), count("service_seconds")
     open_postgres(postgres_url).close()
     running = [start(postgres_url, tmp_path, f"p{i}", seconds, users) for i in range(PROCESSES)]
