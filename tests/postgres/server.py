@@ -105,6 +105,10 @@ def server(binaries: Path) -> Iterator[Server]:
     root = os.getuid() == 0
     if root:
         os.chown(folder, NOBODY, NOBODY)
+        if not _may_run(binaries):
+            # Installed where only root may look.
+            shutil.copytree(binaries.parent, folder / "copy", symlinks=True)
+            binaries = folder / "copy" / "bin"
     data = folder / "data"
     port = _free_port()
 
@@ -124,12 +128,27 @@ def server(binaries: Path) -> Iterator[Server]:
         )  # fmt: skip
         listen = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {OPTIONS}"
         run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "server.log", "-o", listen, "start")
+        # A guard stops it when this process lets go of the pipe, also by being killed.
+        stop = 'read _; "$1" -D "$2" -m immediate -w stop; rm -rf "$3"'
+        guard = subprocess.Popen(
+            ["sh", "-c", stop, "guard", binaries / "pg_ctl", data, folder],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
+            **({"user": NOBODY, "group": NOBODY, "extra_groups": []} if root else {}),
+        )  # fmt: skip
         try:
             yield Server(port, folder)
         finally:
-            run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            guard.communicate()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _may_run(binaries: Path) -> bool:
+    try:
+        subprocess.run([binaries / "initdb", "--version"], check=True, capture_output=True, user=NOBODY, cwd="/")
+    except (PermissionError, subprocess.CalledProcessError):
+        return False
+    return True
 
 
 def _free_port() -> int:

@@ -128,12 +128,15 @@ class PostgresStore(Store):
         if self._thread.unit is not None:
             yield self._thread.unit
             return
-        with self._transaction(writable=False) as unit:
-            self._thread.unit = unit
-            try:
-                yield unit
-            finally:
-                self._thread.unit = None
+        try:
+            with self._transaction(writable=False) as unit:
+                self._thread.unit = unit
+                try:
+                    yield unit
+                finally:
+                    self._thread.unit = None
+        except PASSING as error:  # A standby may end a snapshot that holds up what it follows.
+            raise store_error(error) from error
 
     def write(self, work: Callable[[Unit], T]) -> T:
         return self.write_here(work)
