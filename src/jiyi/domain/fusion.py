@@ -51,6 +51,11 @@ class FusionPolicy:
     # What was said in the time that the question names, or told within the days after it.
     in_time: float = 1.5
     time_slack: timedelta = timedelta(days=7)
+    # What was said in a time asked about is a candidate without any word of the question, where that time is no longer than
+    # this; so many turns of it.
+    said_then: float = 0.2
+    then_at_most: timedelta = timedelta(days=8)
+    then_turns: int = 64
     # The best turn of the session stands for what the session is about, where people talk in it.
     session: float = 0.3
     # The stronger of the two turns beside, and of the two next to them, where people talk with each other.

@@ -35,7 +35,8 @@ class Found:
     """What the words found: scores by message number, and bits of the terms of the question's search that each holds.
 
     `chosen` are the places in that search of the terms that selected. The dicts grow while the channels are read. `over` are
-    the words of another turn that led to the turns of `bridged`, `named` the speakers that the question names.
+    the words of another turn that led to the turns of `bridged`, `named` the speakers that the question names, `then` what
+    was said in a time that it names.
     """
 
     scores: dict[int, float]
@@ -47,6 +48,7 @@ class Found:
     over: tuple[str, ...] = ()
     places: Mapping[int, Place] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
+    then: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Passages:
 
     def find(self, unit: Unit, scope: Scope, question: Question) -> Found:
         """What the words of a question find."""
-        found = self._find(unit, scope, question)
+        found = replace(self._find(unit, scope, question), then=self._then(unit, scope, question))
         if not found.scores:
             return found
         self._weigh(unit, scope, question, found)
@@ -90,7 +92,8 @@ class Passages:
         words = {
             seq: found.scores.get(seq, 0.0) + bridged.get(seq, 0.0) for seq in found.scores.keys() | bridged.keys()
         }
-        scores = fuse([(words, self.policy.words), (vectors, self.policy.vectors)])
+        policy = self.policy
+        scores = fuse([(words, policy.words), (vectors, policy.vectors), (found.then, policy.said_then)])
         if not scores:
             return []
         around = (scores.keys() | neighbours(scores, self.policy)) - places.keys()
@@ -197,6 +200,15 @@ class Passages:
         words = tuple(sorted(rare, key=lambda t: (-rare[t], t))[: policy.bridge_words])
         terms = [(word, policy.bridge) for word in words]
         return {h.seq: h.score for h in unit.text.search(scope, Kind.MESSAGE, terms, policy.hits)}, words
+
+    def _then(self, unit: Unit, scope: Scope, question: Question) -> dict[int, float]:
+        """The turns of a short time that the question names."""
+        policy, found = self.policy, dict[int, float]()
+        for start, end in question.times if policy.said_then > 0 and question.asks else ():
+            if end - start <= policy.then_at_most:
+                said = unit.messages.window(scope, since=start, until=end, limit=policy.then_turns)
+                found |= dict.fromkeys((m.seq for m in said), 1.0)
+        return found
 
     def _named(self, places: Collection[Place], question: str) -> frozenset[str]:
         """The voices that the question names."""

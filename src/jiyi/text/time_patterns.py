@@ -61,6 +61,7 @@ def _numeric() -> list[_Row]:
             _DIGITS,
         ),
         (rf"{edge}(?P<a>\d\d?)/(?P<b>\d\d?)/(?P<year_last>(?:19|20)\d\d)(?![\w/])", Reading.numeric, "/"),
+        (rf"{edge}(?P<a>\d\d?)\.(?P<b>\d\d?)\.(?P<year_last>(?:19|20)\d\d)(?![\w/]|\.\d)", Reading.numeric, _DIGITS),
         # 2026-03 is a month; 2010-12 may be two years.
         (rf"{edge}(?P<y>20(?!0)\d\d)-(?P<m>0[1-9])(?![A-Za-z0-9_\-/:.])", Reading.year_month, "-"),
         (

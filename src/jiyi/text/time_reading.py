@@ -100,10 +100,11 @@ class Reading:
         return _date(m, when, relative=not given)
 
     def numeric(self, m: re.Match[str]) -> Piece:
-        """2026-03-11, 2026/3/11, 2026.3.11, 3/11/2026 (month first unless that is impossible), with or without a time."""
+        """2026-03-11, 2026/3/11, 2026.3.11, 3/11/2026 (month first unless that is impossible), 11.3.2026 (day first unless that
+        is impossible), with or without a time."""
         g = m.groupdict()
         one, two = int(g["a"]), int(g["b"])
-        if g.get("year_last") and one > 12:
+        if g.get("year_last") and (two <= 12 if "." in m.group() else one > 12):
             one, two = two, one
         if g.get("sep") == "." and re.search(r"[A-Za-z]\s*$", m.string[max(0, m.start() - 2) : m.start()]):
             return Piece(m.start(), m.end())  # PyCharm 2023.3.1
