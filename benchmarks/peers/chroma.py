@@ -16,8 +16,10 @@ from chromadb.config import Settings
 
 from jiyi.domain.memory import IncomingMessage
 from jiyi.domain.tokens import estimate_tokens
+from jiyi.embedders import open_local
+from jiyi.embedding import Embedder
 from jiyi.evaluation.contenders import Found
-from jiyi.evaluation.embedders import Embedder, open_embedder
+from jiyi.evaluation.embedders import embedded
 
 _BATCH = 1000
 
@@ -41,7 +43,9 @@ class ChromaPeer:
         for start in range(0, len(messages), _BATCH):
             batch = messages[start : start + _BATCH]
             texts = [m.text for m in batch]
-            self._collection(user).add(ids=[m.id for m in batch], documents=texts, embeddings=self._embedder(texts))
+            self._collection(user).add(
+                ids=[m.id for m in batch], documents=texts, embeddings=embedded(self._embedder, texts)
+            )
 
     def settle(self) -> None:
         """What was added is found."""
@@ -51,7 +55,9 @@ class ChromaPeer:
         wanted = min(limit, collection.count())
         if not wanted:
             return Found(())
-        found = collection.query(query_embeddings=self._embedder([question]), n_results=wanted, include=["documents"])
+        found = collection.query(
+            query_embeddings=embedded(self._embedder, [question]), n_results=wanted, include=["documents"]
+        )
         return Found(tuple(found["ids"][0]), sum(map(estimate_tokens, found["documents"][0][:10])))
 
     def close(self) -> None:
@@ -59,4 +65,4 @@ class ChromaPeer:
 
 
 def open_peer(folder: Path, option: str) -> ChromaPeer:
-    return ChromaPeer(folder, open_embedder(option or "use"))
+    return ChromaPeer(folder, open_local(option or "use"))

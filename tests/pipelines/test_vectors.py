@@ -225,6 +225,25 @@ def test_forgetting_leaves_no_byte_of_a_vector(open_file: Open, tmp_path: Path, 
         assert sum(len(held(layer, kind)) for kind in Kind) == 0
 
 
+def test_a_turn_is_embedded_with_what_it_answers_and_forgotten_with_it(open_file: Open, tmp_path: Path) -> None:
+    embedder = ByCharacters()
+    with open_file(embedder) as layer:
+        me = layer.scope("ming")
+        told = [("user", "葫芦岛的自行车放在哪？"), ("assistant", "在面包店后面"), ("assistant", "不客气")]
+        me.observe([{"role": role, "text": text} for role, text in told], session="s1")
+        layer.work()
+        both = "葫芦岛的自行车放在哪？\n在面包店后面"
+        assert [both in embedder.texts, "不客气" in embedder.texts] == [True, True]
+        secret = quantise(embedder._vector(both).tolist()).numbers
+        assert files_with(tmp_path, secret)
+        me.forget(topic="葫芦岛")
+        assert files_with(tmp_path, secret) == []
+        layer.work()
+        assert files_with(tmp_path, secret) == []
+        left = [m.seq for m in me.history().messages]
+        assert held(layer, Kind.MESSAGE) == set(left) >= {2, 3}
+
+
 def test_reindexing_makes_the_vectors_again(open_file: Open) -> None:
     with open_file(ByCharacters()) as layer:
         say(layer, "我住在葫芦岛。")

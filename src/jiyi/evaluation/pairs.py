@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from jiyi.domain.vectors import cosine, quantise
 from jiyi.embedding import Embedder
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.text.segmentation import Segmenter
 
 GROUPS = ("paraphrase", "across", "exact")
@@ -83,6 +84,20 @@ def by_embedder(pool: Sequence[str], embedder: Embedder) -> Ranking:
     def ranking(question: str) -> Sequence[int]:
         asked = quantise(embedder.query(question).tolist())
         return sorted(range(len(pool)), key=lambda place: -cosine(asked, vectors[place]))[:10]
+
+    return ranking
+
+
+def by_recall(me: ScopedMemory, pool: Sequence[str]) -> Ranking:
+    """The ranking as a user has it: everything of the pool is remembered, and `recall` answers by words, other words and,
+    where there is an embedder, meaning. The layer's jobs must be run before the first question."""
+    for text in pool:
+        me.remember(text)
+    places = {text: place for place, text in reversed(list(enumerate(pool)))}
+
+    def ranking(question: str) -> Sequence[int]:
+        found = me.recall(question, limit=10).items
+        return [places[item.text] for item in found if item.text in places]
 
     return ranking
 

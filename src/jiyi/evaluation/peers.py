@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
 from jiyi.errors import InputError
 from jiyi.evaluation.contenders import Contender
-from jiyi.evaluation.embedders import one_thread
 
 PACKAGE = "benchmarks.peers"
 _NAME = re.compile(r"[a-z]\w*(:\w+)?", re.ASCII)
@@ -46,3 +47,22 @@ def load_peer(written: str, root: Path) -> OpenPeer:
         ) from error
     opened = cast(Callable[[Path, str], Contender], module.open_peer)
     return lambda folder: opened(folder, option)
+
+
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that spin while they wait make a query fifty times as slow on a machine that has other work."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """numpy and OpenMP read these when they are loaded, and nobody else is to see them."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -22,8 +22,8 @@ from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from jiyi.domain.memory import IncomingMessage, Role
+from jiyi.embedding import Embedder
 from jiyi.evaluation.datasets.records import DataSet
-from jiyi.evaluation.embedders import Embedder
 from jiyi.evaluation.harness import TIMEZONE
 from jiyi.evaluation.metrics import percentile
 from jiyi.evaluation.retrieval import AFTERWARDS

@@ -21,7 +21,8 @@ from typing import Any
 from jiyi.assembly import load_segmenter
 from jiyi.domain.memory import IncomingMessage, Role
 from jiyi.domain.tokens import estimate_tokens
-from jiyi.evaluation.embedders import Embedder
+from jiyi.embedding import Embedder
+from jiyi.evaluation.embedders import embedded
 from jiyi.evaluation.schemes.scheme import Handed, line
 
 WINDOW = 4096
@@ -66,10 +67,10 @@ class VectorsOnly:
         self._heard: list[tuple[IncomingMessage, Any]] = []
 
     def hear(self, messages: Sequence[IncomingMessage]) -> None:
-        self._heard += zip(messages, self._embedder([m.text for m in messages]), strict=True)
+        self._heard += zip(messages, embedded(self._embedder, [m.text for m in messages]), strict=True)
 
     def nearest(self, question: str) -> list[IncomingMessage]:
-        [wanted] = self._embedder([question])
+        [wanted] = embedded(self._embedder, [question])
         ranked = sorted(self._heard, key=lambda pair: -float(pair[1] @ wanted))
         return [message for message, _ in ranked[:NEAREST]]
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from jiyi.embedders import open_local
 from jiyi.errors import InputError
 from jiyi.evaluation.contenders import Contender, Jiyi, Via
 from jiyi.evaluation.datasets.records import DataSet
-from jiyi.evaluation.embedders import open_embedder
 from jiyi.evaluation.labelled import OWN, SETS, Choice, read_sets
 from jiyi.evaluation.losses import Losses
 from jiyi.evaluation.peers import OpenPeer, load_peer
@@ -185,7 +185,8 @@ def schemes(
     half: Half = DEVELOPMENT,
     limit: Limit = None,
     embedder: Annotated[
-        str, typer.Option(metavar="NAME", help="For the schemes with vectors: use, e5, or none to leave them out.")
+        str,
+        typer.Option(metavar="NAME", help="For the schemes with vectors: use, e5, both, or none to leave them out."),
     ] = "use",
     window: Annotated[
         int, typer.Option(metavar="TOKENS", min=0, help="Of the model that everything is stuffed into; 0: no bound.")
@@ -206,7 +207,7 @@ def schemes(
         first = SCHEMES_FIRST if limit is None else limit
         for data_set in read_chosen(others, data, half=half, limit=first):
             trials += trials_of(data_set)
-    openers = open_schemes(settings_of(setting), None if embedder == "none" else open_embedder(embedder), window)
+    openers = open_schemes(settings_of(setting), None if embedder == "none" else open_local(embedder), window)
     with call.out.progress("telling and asking", len(trials) * len(openers), "talk") as step:
         tallies = compare_schemes(trials, openers, step)
     document = {test: {name: tally.data() for name, tally in found.items()} for test, found in tallies.items()}
