@@ -48,6 +48,7 @@ def follow_graph(store: Store, view: GraphView) -> None:
     store.set_meta(MADE_WITH, identity)
 
 
+@cache
 def _identity(vocabulary: Vocabulary) -> str:
     shapes = sorted(f"{r.name} {r.object_type} {r.identity}" for r in vocabulary)
     return hashlib.sha256("\n".join([str(VERSION), _shipped("entities.toml"), *shapes]).encode()).hexdigest()[:12]
@@ -71,12 +72,17 @@ def load_rules(vocabulary: Vocabulary, file: str | None = None) -> RuleSet:
         SettingsError: the file cannot be read, or has faults: each with its line.
     """
     if file is None:
-        return parse_rules(shipped_rules(), RULES, vocabulary)
+        return _own_rules(vocabulary)
     try:
         text = Path(file).expanduser().read_text("utf-8")
     except (OSError, ValueError, RuntimeError) as error:  # also bytes that are no UTF-8, and a home that is not there
         raise SettingsError(f"fusion_rules {file}: {error}") from error
     return parse_rules(text, file, vocabulary)
+
+
+@cache
+def _own_rules(vocabulary: Vocabulary) -> RuleSet:
+    return parse_rules(shipped_rules(), RULES, vocabulary)
 
 
 def _shipped(name: str) -> str:

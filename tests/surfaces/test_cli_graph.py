@@ -32,6 +32,7 @@ def test_what_is_near_and_the_way_there(jiyi: Cli) -> None:
     rows = jiyi.json("graph", "match", "?us COMPETES_WITH ?x", "?who WORKS_AT ?x")["matches"]
     assert {r["bound"]["?who"] for r in rows} == {"王芳"}
     assert "?who = 王芳" in jiyi("graph", "match", "?us COMPETES_WITH ?x", "?who WORKS_AT ?x").stdout
+    assert jiyi.json("graph", "match", "贵司 COMPETES_WITH ?x")["matches"][0]["bound"] == {"?x": "阿里云"}
     assert "no memory speaks" in jiyi("graph", "neighbours", "Acme", code=3).stderr
     assert "subject, relation and object" in jiyi("graph", "match", "?a WORKS_AT", code=1).stderr
     assert jiyi.json("graph", "neighbours", "王芳", "--at", "2020-01-01")["neighbours"] == []

@@ -202,6 +202,8 @@ EXPECTATIONS: Mapping[str, _Shape] = {
     "history_of": _Shape(_text, _WHO, needs=("values",), checks={"values": _texts}),
     "profile": _Shape(_true, _WHO, checks={**_HAS, "max_chars": _count}),
     "question": _Shape(_true, _WHO, checks={"has": _texts, "count": _count}),
+    "near": _Shape(_text, {**_WHO, "hops": _positive}, checks=_HAS),
+    "derived": _Shape(_true, _WHO, checks={**_HAS, "count": _count}),
     "stored": _Shape(_true, checks=_HAS),
 }  # fmt: skip
 _SHAPES: Mapping[str, _Shape] = {**ACTIONS, **EXPECTATIONS}

@@ -134,6 +134,23 @@ def asked(me: ScopedMemory, step: Step, match: Matcher, session: str) -> Iterato
     yield from _having(texts, step.args, match)
 
 
+def near_by(me: ScopedMemory, step: Step, match: Matcher, session: str) -> Iterator[Gap]:
+    """Whether these are among what is so near, under any of their names."""
+    try:
+        found = [n.entity for n in me.neighbours(step.value, hops=step.args.get("hops", 1))]
+    except NotFound:
+        found = []
+    yield from _having(found, step.args, match)
+
+
+def derived(me: ScopedMemory, step: Step, match: Matcher, session: str) -> Iterator[Gap]:
+    """What the fusion rules derive, told in words."""
+    texts = [i.tie.text for i in me.derived()]
+    if "count" in step.args and len(texts) != step.args["count"]:
+        yield Gap(f"{step.args['count']} derived triples", f"{len(texts)}: {shown(texts)}")
+    yield from _having(texts, step.args, match)
+
+
 EXPECTED: Mapping[str, Expectation] = {
     "recall": recalled,
     "context": in_context,
@@ -141,6 +158,8 @@ EXPECTED: Mapping[str, Expectation] = {
     "history_of": in_versions,
     "profile": in_profile,
     "question": asked,
+    "near": near_by,
+    "derived": derived,
 }
 """How each expectation about one user is checked. `stored` is about files, see `in_files`."""
 

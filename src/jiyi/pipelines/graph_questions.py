@@ -15,7 +15,7 @@ from jiyi.domain.entities import EntityType, Name, Reason, why_named
 from jiyi.domain.fusion_rules import Atom, Guard, RuleSet, is_variable, unconnected
 from jiyi.domain.graph import Link
 from jiyi.domain.memory import Language, Memory, memory_id
-from jiyi.domain.relations import Vocabulary, subject_name
+from jiyi.domain.relations import COMPANY, USER, Vocabulary, subject_name
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.exploring import Explorer
 
@@ -115,10 +115,11 @@ class Insight:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A graph as a whole, to be drawn or handed on."""
+    """A graph as a whole, to be drawn or handed on. `cut`: a limit of the settings left something out."""
 
     entities: tuple[Entity, ...]
     ties: tuple[Tie, ...]
+    cut: bool = False
 
 
 class Teller:
@@ -376,7 +377,16 @@ def read_pattern(pattern: Sequence[Sequence[str]], vocabulary: Vocabulary, rules
 
 
 def _term(text: str) -> str:
-    return text.strip().lower() if is_variable(text.strip()) else text.strip()
+    plain = text.strip()
+    return plain.lower() if is_variable(plain) else _own_side(plain)
+
+
+def _own_side(name: str) -> str:
+    """用户 and User, 贵司 and User's company, as memories have them."""
+    for own in (USER, COMPANY):
+        if name in {own, *(subject_name(own, language) for language in Language)}:
+            return own
+    return name
 
 
 def read_relations(names: Iterable[str], vocabulary: Vocabulary, rules: RuleSet) -> tuple[str, ...]:
@@ -484,7 +494,8 @@ def picture(explorer: Explorer, walk: Walk, around: str | None, hops: int, langu
     names: dict[str, list[Name]] = {}
     for one in explorer.unit.graph.names_of(explorer.scope, nodes):
         names.setdefault(one.node, []).append(one)
-    return Picture(tuple(_entity(explorer, node, names.get(node, []), teller) for node in nodes), teller.ties(kept))
+    shown = tuple(_entity(explorer, node, names.get(node, []), teller) for node in nodes)
+    return Picture(shown, teller.ties(kept), explorer.cut)
 
 
 def derived(explorer: Explorer, language: Language) -> list[Insight]:
@@ -499,10 +510,7 @@ def derived(explorer: Explorer, language: Language) -> list[Insight]:
 
 def known_node(explorer: Explorer, name: str) -> str:
     """The node of a name, or of 用户/User and 贵司/User's company. Raises: NotFound."""
-    for own in ("@user", "@company"):
-        if name in {own, *(subject_name(own, language) for language in Language)}:
-            name = own
-    node = explorer.node_of(name)
+    node = explorer.node_of(_own_side(name))
     if node is None:
         raise NotFound(f"no memory speaks of {name!r}: `jiyi graph entities` lists what they speak of")
     return node
