@@ -172,16 +172,22 @@ class Relevance:
             # Two characters that are no word are indexed as a pair.
             terms = [t.text for t in self.segmenter.query_terms(mark)][:1] if mark[0] < "\u2e80" else [mark]
             # What is looked for under another name or spelling is known by that.
-            if meant.intersection(terms) or any(self._holds(unit, scope, kind, terms, question) for kind in KINDS):
+            if (not name.exact and meant.intersection(terms)) or any(
+                self._holds(unit, scope, kind, terms, question) for kind in KINDS
+            ):
                 return True
         return False
 
     def _holds(self, unit: Unit, scope: Scope, kind: Kind, terms: Sequence[str], question: Question) -> bool:
         _, held = unit.text.frequencies(scope, kind, terms)
-        if kind is Kind.MEMORY or max(held.values(), default=0) != 1:
+        if kind is Kind.MESSAGE and max(held.values(), default=0) != 1:
             return bool(held)
-        hits = unit.text.search(scope, kind, [(term, 1.0) for term in terms], 1)
-        return self._others(unit.messages.get(scope, [hit.seq for hit in hits]), question)
+        hits = [hit.seq for hit in unit.text.search(scope, kind, [(term, 1.0) for term in terms], 8)] if held else []
+        if kind is Kind.MESSAGE:
+            return self._others(unit.messages.get(scope, hits), question)
+        # A memory is indexed under the other names of its relation too, and a brother mentions no sister.
+        index = self.segmenter.index_terms
+        return any(not index(m.text).counts.keys().isdisjoint(terms) for m in unit.memories.get(scope, hits))
 
     def _contains(self, unit: Unit, scope: Scope, kind: Kind, mark: str, question: Question) -> bool:
         holder: Messages | Memories = unit.messages if kind is Kind.MESSAGE else unit.memories

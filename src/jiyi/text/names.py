@@ -47,10 +47,12 @@ class NameWords:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name as written, and what of it, folded, would stand in a text that mentions it: any of these will do."""
+    """A name as written, and what of it, folded, would stand in a text that mentions it: any of these will do, and nothing
+    else where it is `exact`."""
 
     text: str
     marks: tuple[str, ...]
+    exact: bool = False
 
 
 def latin_names(text: str, words: NameWords, is_stop: Callable[[str], bool]) -> list[Name]:
@@ -125,7 +127,7 @@ def relatives_in(text: str, words: NameWords, segmenter: Segmenter) -> Iterator[
     said = set(segmenter.words(text))
     for line in words.relatives:
         if word := next((w for w in line if w in said), None):
-            yield Name(word, line)
+            yield Name(word, line, exact=True)
 
 
 def names_in(text: str, words: NameWords, segmenter: Segmenter) -> tuple[Name, ...]:
