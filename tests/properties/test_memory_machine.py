@@ -221,7 +221,7 @@ LIMITS = settings(
 )  # fmt: skip
 
 # Each step is many round trips to a server.
-POSTGRES_LIMITS = settings(LIMITS, max_examples=count("machine_examples") // 3)
+POSTGRES_LIMITS = settings(LIMITS, max_examples=count("machine_examples") // 6)
 
 
 @pytest.mark.full

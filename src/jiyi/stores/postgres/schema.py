@@ -181,8 +181,19 @@ def shape(connection: psycopg.Connection[Row], schema: str) -> list[Row]:
     return connection.execute(_SHAPE, {"schema": schema}).fetchall()
 
 
+_EXPECTED: dict[tuple[int, tuple[Migration, ...]], list[Row]] = {}
+"""What is expected of a version of the server. Making it takes seconds, and it never changes."""
+
+
 def expected_shape(connection: psycopg.Connection[Row], migrations: Sequence[Migration]) -> list[Row]:
     """The same of a schema that is made this moment, and taken back."""
+    key = (connection.info.server_version, tuple(migrations))
+    if key not in _EXPECTED:
+        _EXPECTED[key] = _made_shape(connection, migrations)
+    return _EXPECTED[key]
+
+
+def _made_shape(connection: psycopg.Connection[Row], migrations: Sequence[Migration]) -> list[Row]:
     name = "jiyi_expected"
     with connection.transaction(force_rollback=True):
         connection.execute(f"CREATE SCHEMA {name}")
