@@ -13,7 +13,7 @@ from fastapi import Path as InPath
 
 from jiyi.domain.plans import ADMIN
 from jiyi.errors import StoreError
-from jiyi.surfaces import shapes
+from jiyi.surfaces import changed
 from jiyi.surfaces.http import bodies
 from jiyi.surfaces.http.calls import SURFACE, Administering
 from jiyi.surfaces.http.metrics import MEDIA_TYPE
@@ -60,18 +60,18 @@ async def metrics(request: Request) -> Response:
 
 
 @router.get("/users")
-async def users(call: Administering, limit: PageLimit = 50, cursor: Cursor = None) -> shapes.Users:
+async def users(call: Administering, limit: PageLimit = 50, cursor: Cursor = None) -> changed.Users:
     """The users of the tenant, by name."""
     after = place_in("users", cursor) or ""
     tenant = call.scope.tenant
     found = await call.write(lambda: sorted(s.user for s in call.service.memory.scopes() if s.tenant == tenant))
     rest = [user for user in found if user > after]
     more = len(rest) > limit
-    return shapes.Users(users=rest[:limit], cursor=cursor_of("users", rest[limit - 1]) if more else None)
+    return changed.Users(users=rest[:limit], cursor=cursor_of("users", rest[limit - 1]) if more else None)
 
 
 @router.post("/forget-user")
-async def forget_user(call: Administering, body: bodies.DryRun | None = None) -> shapes.Proof:
+async def forget_user(call: Administering, body: bodies.DryRun | None = None) -> changed.Proof:
     """Forget everything of the user that this call is for."""
     dry, scope = body is not None and body.dry_run, call.scope
     done = await call.write(
@@ -79,23 +79,23 @@ async def forget_user(call: Administering, body: bodies.DryRun | None = None) ->
             scope.user, tenant=scope.tenant, role=ADMIN, dry_run=dry, surface=SURFACE
         )
     )
-    return shapes.Proof.of(done, call.zone)
+    return changed.Proof.of(done, call.zone)
 
 
 @router.post("/forget-tenant")
-async def forget_tenant(body: bodies.ForgetTenant, call: Administering) -> shapes.ForgottenUsers:
+async def forget_tenant(body: bodies.ForgetTenant, call: Administering) -> changed.ForgottenUsers:
     """Forget everything of every user of the tenant, which is named outright."""
     done = await call.write(
         lambda: call.service.memory.forget_tenant(call.scope.tenant, role=ADMIN, dry_run=body.dry_run, surface=SURFACE)
     )
-    return shapes.ForgottenUsers.of({s.user: r for s, r in done.items()}, call.zone, dry_run=body.dry_run)
+    return changed.ForgottenUsers.of({s.user: r for s, r in done.items()}, call.zone, dry_run=body.dry_run)
 
 
 @router.get("/jobs/dead")
-async def dead_jobs(call: Administering, limit: PageLimit = 50) -> shapes.DeadJobs:
+async def dead_jobs(call: Administering, limit: PageLimit = 50) -> changed.DeadJobs:
     """Background jobs of the tenant that were given up, oldest first."""
     found = await call.write(lambda: call.service.memory.dead_jobs(limit, tenant=call.scope.tenant))
-    return shapes.DeadJobs(jobs=[shapes.DeadJob.of(job, call.zone) for job in found])
+    return changed.DeadJobs(jobs=[changed.DeadJob.of(job, call.zone) for job in found])
 
 
 @router.post("/jobs/{job}/retry", status_code=204)

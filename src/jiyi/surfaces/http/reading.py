@@ -11,7 +11,7 @@ from fastapi import Path as InPath
 
 from jiyi.domain.memory import Category, Language, Status, Tier
 from jiyi.pipelines.observe import instant
-from jiyi.surfaces import shapes
+from jiyi.surfaces import changed, shapes
 from jiyi.surfaces.http import bodies
 from jiyi.surfaces.http.calls import Auditing, Reading
 from jiyi.surfaces.http.paging import Cursor, PageLimit, cursor_of, number_in, page, place_in
@@ -25,10 +25,10 @@ MARKDOWN = "text/markdown; charset=utf-8"
 
 
 @router.get("/whoami", tags=["Service"])
-async def whoami(call: Reading) -> shapes.Caller:
+async def whoami(call: Reading) -> changed.Caller:
     """Who calls, and whose memory that reaches."""
     identity = call.identity
-    return shapes.Caller(
+    return changed.Caller(
         proof=identity.proof.value, who=identity.who, tenant=call.scope.tenant, user=call.scope.user,
         roles=sorted(identity.roles), rights=sorted(identity.rights),
     )  # fmt: skip
@@ -242,23 +242,23 @@ async def retention(call: Reading) -> shapes.Retention:
 
 
 @router.get("/forgotten", tags=["What is kept"])
-async def receipts(call: Auditing) -> shapes.Proofs:
+async def receipts(call: Auditing) -> changed.Proofs:
     """What was forgotten so far: that, when and how much, never what."""
     found = await call.read(call.me.receipts)
-    return shapes.Proofs(receipts=[shapes.Proof.of(r, call.zone) for r in found])
+    return changed.Proofs(receipts=[changed.Proof.of(r, call.zone) for r in found])
 
 
 @router.get("/ledger", tags=["Audit"])
-async def ledger(call: Auditing, limit: PageLimit = 50, cursor: Cursor = None) -> shapes.LedgerPage:
+async def ledger(call: Auditing, limit: PageLimit = 50, cursor: Cursor = None) -> changed.LedgerPage:
     """Every change that was made, oldest first: who, when, from which surface, what and why."""
     after = number_in("ledger", cursor)
     found = await call.read(lambda: call.me.ledger(after=after, limit=limit + 1))
     shown = found[:limit]
     following = cursor_of("ledger", str(shown[-1].seq)) if len(found) > limit else None
-    return shapes.LedgerPage(plans=[shapes.Entry.of(e, call.zone) for e in shown], cursor=following)
+    return changed.LedgerPage(plans=[changed.Entry.of(e, call.zone) for e in shown], cursor=following)
 
 
 @router.get("/lag", tags=["Service"])
-async def lag(call: Reading) -> shapes.Lag:
+async def lag(call: Reading) -> changed.Lag:
     """What of this user's is still to be learnt from."""
-    return shapes.Lag.of(await call.read(call.me.lag), call.zone)
+    return changed.Lag.of(await call.read(call.me.lag), call.zone)

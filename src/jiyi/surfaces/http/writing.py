@@ -15,7 +15,7 @@ from starlette.background import BackgroundTask
 
 from jiyi.errors import InputError
 from jiyi.pipelines.gateway import Receipt
-from jiyi.surfaces import shapes
+from jiyi.surfaces import changed, shapes
 from jiyi.surfaces.http import bodies
 from jiyi.surfaces.http.calls import Call, Changing, Reading, Writing
 from jiyi.surfaces.http.reading import MemoryPath
@@ -28,8 +28,8 @@ IfMatch = Annotated[
 ]
 
 
-async def _receipt(call: Call, work: Callable[[], Receipt], *, dry_run: bool = False) -> shapes.Receipt:
-    return await call.write(lambda: shapes.Receipt.of(work(), call.me, call.zone, dry_run=dry_run))
+async def _receipt(call: Call, work: Callable[[], Receipt], *, dry_run: bool = False) -> changed.Receipt:
+    return await call.write(lambda: changed.Receipt.of(work(), call.me, call.zone, dry_run=dry_run))
 
 
 # ------------------------------------------------------------------ in
@@ -43,7 +43,7 @@ async def observe(body: bodies.Observe, call: Changing) -> shapes.Observed:
 
 
 @router.post("/memories", tags=["Put in"])
-async def remember(body: bodies.Remember, call: Changing) -> shapes.Receipt:
+async def remember(body: bodies.Remember, call: Changing) -> changed.Receipt:
     """Remember one statement, as declared by the user, at once."""
     return await _receipt(
         call,
@@ -65,7 +65,9 @@ async def end(body: bodies.End, call: Writing) -> shapes.Ended:
 
 
 @router.patch("/memories/{memory}", tags=["Change"])
-async def correct(body: bodies.Correct, call: Changing, memory: MemoryPath, if_match: IfMatch = None) -> shapes.Receipt:
+async def correct(
+    body: bodies.Correct, call: Changing, memory: MemoryPath, if_match: IfMatch = None
+) -> changed.Receipt:
     """This memory is wrong; `text` is right. The old one is kept as history."""
 
     def work() -> Receipt:
@@ -82,7 +84,7 @@ def _version(if_match: str | None) -> str | None:
 
 
 @router.post("/memories/{memory}/feedback", tags=["Change"])
-async def feedback(body: bodies.Judge, call: Changing, memory: MemoryPath) -> shapes.Receipt:
+async def feedback(body: bodies.Judge, call: Changing, memory: MemoryPath) -> changed.Receipt:
     """Whether it was good that this memory came up."""
     return await _receipt(call, lambda: call.me.feedback(memory, body.verdict, trace=body.trace))
 
@@ -90,43 +92,43 @@ async def feedback(body: bodies.Judge, call: Changing, memory: MemoryPath) -> sh
 @router.post("/questions/{question}/answer", tags=["Change"])
 async def answer(
     body: bodies.Answer, call: Changing, question: Annotated[str, InPath(max_length=200, examples=["q3"])]
-) -> shapes.Receipt:
+) -> changed.Receipt:
     """Settle an open question: by the id of an option, yes or no, neither, skip, or in words."""
     return await _receipt(call, lambda: call.me.answer(question, body.text))
 
 
 @router.post("/ledger/{plan}/undo", tags=["Change"])
-async def undo(call: Changing, plan: Annotated[str, InPath(max_length=200, examples=["p7"])]) -> shapes.Receipt:
+async def undo(call: Changing, plan: Annotated[str, InPath(max_length=200, examples=["p7"])]) -> changed.Receipt:
     """Take a plan back: every memory that it touched is again as it was."""
     return await _receipt(call, lambda: call.me.undo(plan))
 
 
 @router.delete("/memories/{memory}", tags=["Forget"])
-async def forget_memory(call: Changing, memory: MemoryPath, dry_run: DryRun = False) -> shapes.Forgotten:
+async def forget_memory(call: Changing, memory: MemoryPath, dry_run: DryRun = False) -> changed.Forgotten:
     """Forget one memory for good, and the words it rests on."""
     return await _forget(call, {"memory": memory}, dry_run=dry_run)
 
 
 @router.post("/forget", tags=["Forget"])
-async def forget(body: bodies.Forget, call: Changing) -> shapes.Forgotten:
+async def forget(body: bodies.Forget, call: Changing) -> changed.Forgotten:
     """Forget for good: a memory, a topic, a session, a span of time, or everything. `dry_run` shows it first."""
     wanted = body.model_dump(exclude={"user", "tenant", "dry_run"})
     return await _forget(call, wanted, dry_run=body.dry_run)
 
 
-async def _forget(call: Call, wanted: dict[str, Any], *, dry_run: bool) -> shapes.Forgotten:
-    def work() -> shapes.Forgotten:
+async def _forget(call: Call, wanted: dict[str, Any], *, dry_run: bool) -> changed.Forgotten:
+    def work() -> changed.Forgotten:
         done = call.me.forget(**wanted, dry_run=dry_run)
-        return shapes.Forgotten.of_erasure(done, call.me, call.zone, dry_run=dry_run)
+        return changed.Forgotten.of_erasure(done, call.me, call.zone, dry_run=dry_run)
 
     return await call.write(work)
 
 
 @router.post("/forgotten/verify", tags=["Forget"])
-async def verify_forgotten(call: Writing) -> shapes.Proofs:
+async def verify_forgotten(call: Writing) -> changed.Proofs:
     """Hold all that is kept against what was forgotten; `returned` says how much came back."""
     found = await call.write(call.me.verify_forgotten)
-    return shapes.Proofs(receipts=[shapes.Proof.of(r, call.zone) for r in found])
+    return changed.Proofs(receipts=[changed.Proof.of(r, call.zone) for r in found])
 
 
 @router.put(
@@ -134,7 +136,7 @@ async def verify_forgotten(call: Writing) -> shapes.Proofs:
     tags=["The user"],
     openapi_extra={"requestBody": {"required": True, "content": {"text/markdown": {"schema": {"type": "string"}}}}},
 )
-async def read_profile(request: Request, call: Writing, dry_run: DryRun = False) -> shapes.Receipt:
+async def read_profile(request: Request, call: Writing, dry_run: DryRun = False) -> changed.Receipt:
     """Take over what the user changed in the Markdown file, as their own declarations, in one plan."""
     text = await request.body()
 
@@ -162,7 +164,7 @@ def _sent(path: Path) -> Iterator[None]:
 
 
 @router.put("/retention", tags=["What is kept"])
-async def set_retention(body: bodies.Keep, call: Changing) -> shapes.Receipt:
+async def set_retention(body: bodies.Keep, call: Changing) -> changed.Receipt:
     """Choose how much of talk is kept from now on; with `past` also of what is stored."""
     return await _receipt(
         call, lambda: call.me.retention(body.detail, past=body.past, dry_run=body.dry_run), dry_run=body.dry_run
@@ -170,21 +172,21 @@ async def set_retention(body: bodies.Keep, call: Changing) -> shapes.Receipt:
 
 
 @router.post("/pause", tags=["What is kept"])
-async def pause(call: Changing, body: bodies.DryRun | None = None) -> shapes.Receipt:
+async def pause(call: Changing, body: bodies.DryRun | None = None) -> changed.Receipt:
     """Write nothing at all until `/v1/resume`. Recall goes on."""
     dry = body is not None and body.dry_run
     return await _receipt(call, lambda: call.me.pause(dry_run=dry), dry_run=dry)
 
 
 @router.post("/resume", tags=["What is kept"])
-async def resume(call: Changing, body: bodies.DryRun | None = None) -> shapes.Receipt:
+async def resume(call: Changing, body: bodies.DryRun | None = None) -> changed.Receipt:
     """Go on after a pause."""
     dry = body is not None and body.dry_run
     return await _receipt(call, lambda: call.me.resume(dry_run=dry), dry_run=dry)
 
 
 @router.put("/consent", tags=["What is kept"])
-async def consent(body: bodies.GiveConsent, call: Changing) -> shapes.Receipt:
+async def consent(body: bodies.GiveConsent, call: Changing) -> changed.Receipt:
     """Record the user's answer to a data-use notice."""
     return await _receipt(
         call,
@@ -197,17 +199,17 @@ async def consent(body: bodies.GiveConsent, call: Changing) -> shapes.Receipt:
 
 
 @router.post("/upkeep", tags=["Care"])
-async def upkeep(call: Writing, body: bodies.DryRun | None = None) -> shapes.Upkept:
+async def upkeep(call: Writing, body: bodies.DryRun | None = None) -> changed.Upkept:
     """Do now what is done every night: move what was not used, archive what is over, erase what lay there its time."""
     dry = body is not None and body.dry_run
-    return shapes.Upkept.of(await call.write(lambda: call.me.upkeep(dry_run=dry)))
+    return changed.Upkept.of(await call.write(lambda: call.me.upkeep(dry_run=dry)))
 
 
 @router.post("/redistil", tags=["Care"])
-async def redistil(call: Writing, body: bodies.DryRun | None = None) -> shapes.Redistilled:
+async def redistil(call: Writing, body: bodies.DryRun | None = None) -> changed.Redistilled:
     """Learn again from all that was said, by the rules of now."""
     dry = body is not None and body.dry_run
-    return shapes.Redistilled.of(await call.write(lambda: call.me.redistil(dry_run=dry)), dry_run=dry)
+    return changed.Redistilled.of(await call.write(lambda: call.me.redistil(dry_run=dry)), dry_run=dry)
 
 
 @router.post(
@@ -247,7 +249,7 @@ def _remove(folder: Path) -> None:
         }
     },
 )
-async def import_(request: Request, call: Writing, dry_run: DryRun = False) -> shapes.Archive:
+async def import_(request: Request, call: Writing, dry_run: DryRun = False) -> changed.Archive:
     """Bring an export back exactly as it was, into a memory that holds nothing."""
     with TemporaryDirectory(prefix="jiyi-") as folder:
         path = Path(folder) / "memory.zip"
@@ -256,4 +258,4 @@ async def import_(request: Request, call: Writing, dry_run: DryRun = False) -> s
                 file.write(piece)
         with _sent(path):
             found = await call.write(lambda: call.me.import_(path, dry_run=dry_run))
-    return shapes.Archive.of(found, call.zone, dry_run=dry_run)
+    return changed.Archive.of(found, call.zone, dry_run=dry_run)
