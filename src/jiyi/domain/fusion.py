@@ -51,8 +51,8 @@ class FusionPolicy:
     # What was said in the time that the question names, or told within the days after it.
     in_time: float = 1.5
     time_slack: timedelta = timedelta(days=7)
-    # What was said in a time asked about is a candidate without any word of the question, where that time is no longer than
-    # this; so many turns of it.
+    # Where no word of the question is found, what was said in the time that it names answers, when that time is no longer
+    # than this; so many turns of it. Beside words that are found it lowered what was tuned on.
     said_then: float = 0.2
     then_at_most: timedelta = timedelta(days=8)
     then_turns: int = 64

@@ -36,7 +36,7 @@ class Found:
 
     `chosen` are the places in that search of the terms that selected. The dicts grow while the channels are read. `over` are
     the words of another turn that led to the turns of `bridged`, `named` the speakers that the question names, `then` what
-    was said in a time that it names.
+    was said in a time that it names, looked for where the words find nothing.
     """
 
     scores: dict[int, float]
@@ -60,9 +60,9 @@ class Passages:
 
     def find(self, unit: Unit, scope: Scope, question: Question) -> Found:
         """What the words of a question find."""
-        found = replace(self._find(unit, scope, question), then=self._then(unit, scope, question))
+        found = self._find(unit, scope, question)
         if not found.scores:
-            return found
+            return replace(found, then=self._then(unit, scope, question))
         self._weigh(unit, scope, question, found)
         # What key words alone ask for holds them; what a sentence asks may be said elsewhere, or stand beside its words.
         bridged, over = self._bridge(unit, scope, question, found) if question.asks else ({}, ())
