@@ -181,4 +181,5 @@ REACH: tuple[tuple[str, str, str], ...] = (
     ("STARTS_ON", "启动日期是4月8日", "Our start date is April 8"),
     ("MEETS_ON", "我们的周会是每周三上午", "Our weekly meeting is Wednesdays at 10"),
     ("NAMED_PROJECT", "项目代号是北极星", "Our project name is Polaris"),
+    ("SAME_AS", "星海科技简称星海", "Farhill is short for Farhill Systems"),
 )
