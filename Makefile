@@ -35,7 +35,7 @@ demo: $(VENV)/.user
 	$(BIN)/jiyi demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-all: $(VENV)/.dev
 	JIYI_COUNTS=full $(BIN)/python -m pytest -m "$(if $(filter all,$(SUITE)),full,full and $(SUITE))" -s
