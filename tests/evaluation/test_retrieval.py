@@ -162,7 +162,8 @@ def test_a_recipe_runs_beside_us(data: DataSet, peer: str, name: str, found: flo
 
 @pytest.mark.filterwarnings("ignore")  # theirs
 @pytest.mark.parametrize(
-    ("peer", "needs", "name"), [("chroma", "chromadb", "Chroma, USE"), ("mem0", "mem0", "mem0, USE")]
+    ("peer", "needs", "name"),
+    [("chroma", "chromadb", "Chroma, local/use-multilingual-3"), ("mem0", "mem0", "mem0, local/use-multilingual-3")],
 )
 def test_a_peer_with_needs_of_its_own_runs_where_they_are_met(
     data: DataSet,
