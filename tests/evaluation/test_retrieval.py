@@ -314,3 +314,22 @@ def test_runs_that_cannot_be_compared(jiyi: Cli, file: Path, tmp_path: Path) -> 
     other.write_text(json.dumps({"run": "retrieval", "results": []}), "utf-8")
     assert "not measured" in jiyi("eval", "regress", str(run), str(other), code=1).stdout
     assert "measured nothing of jiyi" in jiyi("eval", "regress", str(other), str(run), code=1).stderr
+
+
+def test_every_lost_turn_has_a_stage_and_a_reason(jiyi: Cli, tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "text": "The bees moved into the blue hive.", "at": "2026-03-01T09:00:00Z", "session": "one"},
+        {"id": "b", "text": "Rain again.", "at": "2026-03-02T09:00:00Z", "session": "two"},
+        {"question": "Where did the bees move?", "evidence": ["a", "b"]},
+    ]
+    talk, lost = tmp_path / "talk.jsonl", tmp_path / "lost.jsonl"
+    talk.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    told = jiyi("eval", "retrieval", "--set", str(talk), "--lost", str(lost)).stdout
+    [line] = [json.loads(row) for row in lost.read_text("utf-8").splitlines()]
+    assert (line["turn"], line["stage"]) == ("b", "unmatched")
+    assert "holds none of the words" in line["reason"]
+    assert "1 of 2 gold turns" in told
+
+
+def test_a_file_of_ones_own_has_no_halves(jiyi: Cli, file: Path) -> None:
+    assert "has no halves" in jiyi("eval", "retrieval", "--set", str(file), "--half", "heldout", code=1).stderr
