@@ -31,7 +31,7 @@ def test_commands_work_as_on_a_file(on: tuple[Cli, dict[str, str]]) -> None:
     assert PASSWORD not in found.stdout + found.stderr
     assert "quiet" in jiyi("context", "what kind of places?", **place).stdout
     assert "杭州" in jiyi("memories", **place).stdout
-    assert jiyi.json("reindex", **place)["documents"] == 2
+    assert jiyi.json("reindex", **place) == {"entries": 4, "scopes": 1}  # two texts, two edges
     report = jiyi.json("doctor", "--fix", **place)
     assert [c for c in report["checks"] if not c["ok"]] == []
     assert {"row-level security", "application role", "partitions", "schema", "memory text index"} <= {

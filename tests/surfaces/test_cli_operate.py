@@ -105,12 +105,12 @@ def test_a_dictionary_belongs_to_its_database(jiyi: Cli) -> None:
     assert "jiyi reindex --dictionary" in jiyi("recall", "清风词法", code=1, JIYI_DICTIONARY=words).stderr
     sick = json.loads(jiyi("doctor", "--json", code=1, JIYI_DICTIONARY=words).stdout)
     assert [c["name"] for c in sick["checks"] if not c["ok"]] == ["text index"]
-    assert jiyi.json("reindex", "--dictionary", words) == {"documents": 1, "scopes": 1}
+    assert jiyi.json("reindex", "--dictionary", words) == {"entries": 1, "scopes": 1}
     # From now on the database brings its words itself.
     assert jiyi.json("recall", "清风词法")["terms"][0] == "清风词法"
     assert len(jiyi.json("recall", "清风词法", JIYI_DICTIONARY=words)["items"]) == 1
     assert "another dictionary" in jiyi("recall", "清风词法", code=1, JIYI_DICTIONARY=others).stderr
-    assert jiyi.json("reindex") == {"documents": 1, "scopes": 1}
+    assert jiyi.json("reindex") == {"entries": 1, "scopes": 1}
     assert jiyi.json("recall", "清风词法")["terms"][0] == "清风词法"
 
 
@@ -264,7 +264,7 @@ def test_config_shows_every_value_and_where_it_comes_from(jiyi: Cli) -> None:
     shown = jiyi.json("config", "--tz", "Europe/London", JIYI_CONTEXT__BUDGET="500")["settings"]
     assert shown["timezone"] == {"value": "Europe/London", "origin": "--tz"}
     assert shown["context.budget"] == {"value": 500, "origin": "JIYI_CONTEXT__BUDGET"}
-    assert shown["context.passages"] == {"value": 4, "origin": "default"}
+    assert shown["context.passages"] == {"value": 8, "origin": "default"}
     assert shown["path"] == {"value": str(jiyi.database), "origin": "JIYI_PATH"}
 
 

@@ -170,6 +170,9 @@ class Context:
         passages = sorted((i for i in once if i.kind == "message"), key=self._worth_of)
         least = self.policy.passage_share * -self._worth_of(passages[0])[0] if passages else 0.0
         chosen = [i for i in passages if -self._worth_of(i)[0] >= least][: self.policy.passages]
+        # What only stands beside a turn that a memory stands for belongs to nothing in the block.
+        held = {i.id for i in chosen if i.leans_on is None}
+        chosen = [i for i in chosen if i.leans_on is None or i.leans_on in held]
         rest = [i for i in once if i.kind != "message"]
         return [*rest, *chosen] or ([] if digest is None else [digest])
 

@@ -50,6 +50,7 @@ class Item:
     """One recalled thing.
 
     `kind` is fact, memory, message or summary; `id` is `m42`, `h17` or `s3`, `message_id` the caller's own id of a message.
+    `leans_on` is the turn beside a message that holds nothing of the question itself.
     `score` is comparable inside one answer only. `why` says in words how it was found and what weighed.
     """
 
@@ -68,6 +69,7 @@ class Item:
     name: str | None = None
     message_id: str | None = None
     tier: str | None = None
+    leans_on: str | None = None
     parts: ScoreParts = ()
     memory: Memory | None = field(default=None, repr=False)
     summary: SessionSummary | None = field(default=None, repr=False)
@@ -324,7 +326,7 @@ class Recall:
             parts = rescore(
                 _relevance(match), now=now, at=match.item.at, policy=self.ranking, phrase=phrase, message=True
             )
-            return _message_item(match.item, parts, why)
+            return replace(_message_item(match.item, parts, why), leans_on=_leans_on(match))
         if isinstance(match.item, SessionSummary):
             if not filters.takes_summary(match.item):
                 return None
@@ -543,6 +545,13 @@ def _message_item(message: Message, parts: ScoreParts, why: str) -> Item:
         source="digest" if message.digest else None if message.role is Role.USER else message.role.value,
         parts=parts,
     )  # fmt: skip
+
+
+def _leans_on(match: Match) -> str | None:
+    """The turn beside it, where nothing but that turn speaks for a passage."""
+    if match.words or match.over or match.cosine is not None or match.parts is None or match.parts.beside is None:
+        return None
+    return message_handle(match.parts.beside)
 
 
 def _summary_item(summary: SessionSummary, parts: ScoreParts, why: str) -> Item:

@@ -19,14 +19,14 @@ BEGINNING = 64
 
 _EDGE = "e.memory, s.name, e.relation, o.name, e.literal, e.source, e.start, e.affirmed_at, e.valid_from, e.valid_to, e.mentions"
 _ENDS = """
-    JOIN graph_name AS s ON s.owner = e.owner AND s.seq = e.subject
-    JOIN graph_name AS o ON o.owner = e.owner AND o.seq = e.object
+    JOIN graph_name AS s ON s.owner = %(owner)s AND s.seq = e.subject
+    JOIN graph_name AS o ON o.owner = %(owner)s AND o.seq = e.object
 """
 _NODES = """
-    (SELECT name FROM graph_name AS h WHERE h.owner = e.owner AND h.seq = s.node),
-    (SELECT name FROM graph_name AS h WHERE h.owner = e.owner AND h.seq = o.node)
+    (SELECT name FROM graph_name AS h WHERE h.owner = %(owner)s AND h.seq = s.node),
+    (SELECT name FROM graph_name AS h WHERE h.owner = %(owner)s AND h.seq = o.node)
 """
-_NAME = "n.name, n.spelling, n.base, coalesce((SELECT name FROM graph_name AS h WHERE h.owner = n.owner AND h.seq = n.node), '')"
+_NAME = "n.name, n.spelling, n.base, coalesce((SELECT name FROM graph_name AS h WHERE h.owner = %(owner)s AND h.seq = n.node), '')"
 _PLACE = """
     INSERT INTO graph_name (owner, seq, node, base, spelling, name) VALUES (%s, %s, %s, %s, %s, %s)
     ON CONFLICT (owner, seq) DO UPDATE SET node = excluded.node, base = excluded.base, spelling = excluded.spelling
@@ -76,11 +76,11 @@ class PostgresGraph(Graph):
         self._drop(owner, [e.memory for e in gone])
         keys = self._keys(owner, {end for e in gone for end in (e.subject, e.object)})
         unused = """
-            DELETE FROM graph_name AS n WHERE owner = %s AND seq = ANY(%s)
-            AND NOT EXISTS (SELECT 1 FROM graph_edge AS e WHERE e.owner = n.owner AND e.subject = n.seq)
-            AND NOT EXISTS (SELECT 1 FROM graph_edge AS e WHERE e.owner = n.owner AND e.object = n.seq)
+            DELETE FROM graph_name AS n WHERE owner = %(owner)s AND seq = ANY(%(keys)s)
+            AND NOT EXISTS (SELECT 1 FROM graph_edge AS e WHERE e.owner = %(owner)s AND e.subject = n.seq)
+            AND NOT EXISTS (SELECT 1 FROM graph_edge AS e WHERE e.owner = %(owner)s AND e.object = n.seq)
         """
-        self._access.change(unused, (owner, sorted(keys.values())))
+        self._access.change(unused, {"owner": owner, "keys": sorted(keys.values())})
         return gone
 
     def _drop(self, owner: int, memories: Iterable[int]) -> None:
@@ -96,22 +96,25 @@ class PostgresGraph(Graph):
     # ------------------------------------------------------------------------------ names
 
     def named(self, scope: Scope, names: Collection[str]) -> list[Name]:
-        return self._find(scope, "left(n.name, 64) = ANY(%s) AND n.name = ANY(%s)", _beginnings(names), list(names))
+        return self._find(scope, "left(n.name, 64) = ANY(%(beginnings)s) AND n.name = ANY(%(values)s)", names)
 
     def alike(self, scope: Scope, bases: Collection[str]) -> list[Name]:
-        return self._find(scope, "left(n.base, 64) = ANY(%s) AND n.base = ANY(%s)", _beginnings(bases), list(bases))
+        return self._find(scope, "left(n.base, 64) = ANY(%(beginnings)s) AND n.base = ANY(%(values)s)", bases)
 
     def names_of(self, scope: Scope, nodes: Collection[str]) -> list[Name]:
-        owner = self._access.owner(scope)
-        keys = [] if owner is None else sorted(self._keys(owner, nodes).values())
-        return self._find(scope, "n.node = ANY(%s)", keys)
+        heads = """
+            SELECT h.seq FROM graph_name AS h
+            WHERE h.owner = %(owner)s AND left(h.name, 64) = ANY(%(beginnings)s) AND h.name = ANY(%(values)s)
+        """
+        return self._find(scope, f"n.node IN ({heads})", nodes)
 
-    def _find(self, scope: Scope, condition: str, *values: Sequence[object]) -> list[Name]:
+    def _find(self, scope: Scope, condition: str, values: Collection[str]) -> list[Name]:
         owner = self._access.owner(scope)
-        if owner is None or not values[0]:
+        if owner is None or not values:
             return []
-        sql = f"SELECT {_NAME} FROM graph_name AS n WHERE n.owner = %s AND {condition} ORDER BY n.name"
-        return [Name(*row) for row in self._access.rows(sql, (owner, *values))]
+        sql = f"SELECT {_NAME} FROM graph_name AS n WHERE n.owner = %(owner)s AND {condition} ORDER BY n.name"
+        given = {"owner": owner, "beginnings": _beginnings(values), "values": list(values)}
+        return [Name(*row) for row in self._access.rows(sql, given)]
 
     def _keys(self, owner: int, names: Collection[str]) -> dict[str, int]:
         if not names:
@@ -125,22 +128,25 @@ class PostgresGraph(Graph):
         owner = self._access.owner(scope)
         if owner is None or not memories:
             return []
-        sql = f"SELECT {_EDGE} FROM graph_edge AS e {_ENDS} WHERE e.owner = %s AND e.memory = ANY(%s) ORDER BY e.memory"
-        return [edge_of(row) for row in self._access.rows(sql, (owner, _numbers(memories)))]
+        sql = f"""
+            SELECT {_EDGE} FROM graph_edge AS e {_ENDS}
+            WHERE e.owner = %(owner)s AND e.memory = ANY(%(memories)s) ORDER BY e.memory
+        """
+        rows = self._access.rows(sql, {"owner": owner, "memories": _numbers(memories)})
+        return [edge_of(row) for row in rows]
 
     def told_of(self, scope: Scope, names: Collection[str], relations: Collection[str]) -> list[Edge]:
         owner = self._access.owner(scope)
         if owner is None or not names or not relations:
             return []
-        keys = sorted(self._keys(owner, names).values())
+        given = {"owner": owner, "keys": sorted(self._keys(owner, names).values()), "relations": list(relations)}
         found: dict[int, Edge] = {}
         for end in ("subject", "object"):
             sql = f"""
                 SELECT {_EDGE} FROM graph_edge AS e {_ENDS}
-                WHERE e.owner = %s AND e.{end} = ANY(%s) AND e.relation = ANY(%s)
+                WHERE e.owner = %(owner)s AND e.{end} = ANY(%(keys)s) AND e.relation = ANY(%(relations)s)
             """
-            rows = self._access.rows(sql, (owner, keys, list(relations)))
-            found |= {edge.memory: edge for edge in map(edge_of, rows)}
+            found |= {edge.memory: edge for edge in map(edge_of, self._access.rows(sql, given))}
         return [found[memory] for memory in sorted(found)]
 
     def links(self, scope: Scope, node: str, relations: Collection[str] = (), limit: int = 1000) -> list[Link]:
@@ -148,18 +154,18 @@ class PostgresGraph(Graph):
         head = None if owner is None else self._keys(owner, [node]).get(node)
         if head is None:
             return []
-        only, more = ("AND e.relation = ANY(%s)", (list(relations),)) if relations else ("", ())
+        only = "AND e.relation = ANY(%(relations)s)" if relations else ""
+        given = {"owner": owner, "head": head, "relations": list(relations), "limit": at_most(limit)}
         found: dict[int, Link] = {}
         for end in ("subject", "object"):
             # For each name and direction a step of its own into the index, as far as the limit.
             sql = f"""
                 SELECT {_EDGE}, {_NODES} FROM graph_name AS of_node CROSS JOIN LATERAL (
-                    SELECT * FROM graph_edge AS e WHERE e.owner = %s AND e.{end} = of_node.seq {only}
-                    ORDER BY e.relation, e.memory DESC LIMIT %s
-                ) AS e {_ENDS} WHERE of_node.owner = %s AND of_node.node = %s
+                    SELECT * FROM graph_edge AS e WHERE e.owner = %(owner)s AND e.{end} = of_node.seq {only}
+                    ORDER BY e.relation, e.memory DESC LIMIT %(limit)s
+                ) AS e {_ENDS} WHERE of_node.owner = %(owner)s AND of_node.node = %(head)s
             """
-            rows = self._access.rows(sql, (owner, *more, at_most(limit), owner, head))
-            found |= {int(row[0]): link_of(row) for row in rows}
+            found |= {int(row[0]): link_of(row) for row in self._access.rows(sql, given)}
         return sorted(found.values(), key=lambda link: (link.edge.relation, -link.edge.memory))
 
     def listing(
@@ -168,13 +174,14 @@ class PostgresGraph(Graph):
         owner = self._access.owner(scope)
         if owner is None:
             return []
-        only, more = ("AND e.relation = ANY(%s)", (list(relations),)) if relations else ("", ())
+        only = "AND e.relation = ANY(%(relations)s)" if relations else ""
         sql = f"""
             SELECT {_EDGE}, {_NODES} FROM graph_edge AS e {_ENDS}
-            WHERE e.owner = %s {only} AND e.memory > %s ORDER BY e.memory LIMIT %s
+            WHERE e.owner = %(owner)s {only} AND e.memory > %(after)s ORDER BY e.memory LIMIT %(limit)s
         """
-        rows = self._access.rows(sql, (owner, *more, min(max(after, 0), MAX_SEQ), at_most(limit)))
-        return [link_of(row) for row in rows]
+        after = min(max(after, 0), MAX_SEQ)
+        given = {"owner": owner, "relations": list(relations), "after": after, "limit": at_most(limit)}
+        return [link_of(row) for row in self._access.rows(sql, given)]
 
     def count(self, scope: Scope) -> tuple[int, int]:
         owner = self._access.owner(scope)

@@ -223,7 +223,7 @@ def _program() -> str:
     if shutil.which("jiyi"):
         return "jiyi"
     called = Path(sys.argv[0])
-    return f"{shlex.quote(sys.executable)} -m jiyi" if called.suffix == ".py" else shlex.quote(str(called))
+    return shlex.quote(str(called)) if called.stem == "jiyi" else f"{shlex.quote(sys.executable)} -m jiyi"
 
 
 # ------------------------------------------------------------------ the file

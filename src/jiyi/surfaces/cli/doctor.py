@@ -227,7 +227,7 @@ def _repairs(call: Call) -> Iterator[str]:
     yield from repair_database(call.settings)
     if _index_is_stale(call):
         with open_memory(settings=call.settings, reindexing=True) as layer:
-            yield f"{counted(rebuild_index(layer, call), 'text')} indexed anew"
+            yield f"{counted(rebuild_index(layer, call), 'entry', 'entries')} of indexes made anew"
     with open_memory(settings=call.settings) as layer:
         if again := layer.forget_again():
             yield f"forgot again what had come back to {counted(len(again), 'user')}"

@@ -148,16 +148,16 @@ def reindex(
         Path | None, typer.Option(metavar="FILE", help="Use this dictionary from now on, one word a line.")
     ] = None,
 ) -> None:
-    """Build the text index of every user anew, after a change of segmenter, dictionary or kind of index."""
+    """Build the text index and the graph of every user anew, after a change of segmenter, dictionary or kind of index."""
     _need_database(call)
     settings = call.settings_with(
         memory_index=text_index, message_index=text_index, dictionary=None if dictionary is None else str(dictionary)
     )
     with open_memory(settings=settings, reindexing=True) as layer:
-        documents, scopes = rebuild_index(layer, call), len(layer.scopes())
+        entries, scopes = rebuild_index(layer, call), len(layer.scopes())
     call.out.show(
-        {"documents": documents, "scopes": scopes},
-        [f"{counted(documents, 'text')} of {counted(scopes, 'user')} indexed anew"],
+        {"entries": entries, "scopes": scopes},
+        [f"{counted(entries, 'entry', 'entries')} of {counted(scopes, 'user')} made anew"],
     )
 
 
