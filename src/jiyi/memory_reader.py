@@ -333,14 +333,20 @@ class MemoryReader:
 
     # ---------------------------------------------------------------- the graph (SPEC G1–G3)
 
-    def entities(self, limit: int = 50, *, language: Language | str | None = None) -> list[Entity]:
+    def entities(
+        self, limit: int = 50, *, after: str | None = None, language: Language | str | None = None
+    ) -> list[Entity]:
         """What memories speak of now, with all names, those in most triples first.
 
         Args:
+            after: only those that come after this one, by any of its names.
             language: in which the user's own side is told; by default that of what was said first.
+
+        Raises:
+            NotFound: no memory speaks of `after` now.
         """
         with self._store.read() as unit:
-            return entities(self._explorer(unit, None), limit, self._tongue(unit, language))
+            return entities(self._explorer(unit, None), limit, self._tongue(unit, language), after)
 
     def entity(self, name: str, *, language: Language | str | None = None) -> Entity:
         """One of them by any of its names: why each is its name, and how much it matters now. Raises: NotFound."""

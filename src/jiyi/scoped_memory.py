@@ -66,7 +66,7 @@ class ScopedMemory(MemoryReader):
         forgotten since.
 
         It holds for `observe`, `remember`, `correct`, `answer`, `feedback`, `forget`, `undo`, `retention`, `pause`,
-        `resume` and `consent`; the other verbs come to the same when they are called twice.
+        `resume`, `consent`, `merge_entities` and `split_entities`; the other verbs come to the same when they are called twice.
 
         Args:
             key: a name that the caller makes up for the request. Known for a while: settings `once`.

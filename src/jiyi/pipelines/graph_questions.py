@@ -421,11 +421,11 @@ def entity(explorer: Explorer, name: str, language: Language) -> Entity:
     return _entity(explorer, node, names, Teller(explorer, language), round(sum(weights.values()), 6), weights)
 
 
-def entities(explorer: Explorer, limit: int, language: Language) -> list[Entity]:
+def entities(explorer: Explorer, limit: int, language: Language, after: str | None = None) -> list[Entity]:
     """The entities that memories speak of now, those in most triples first; values are left out.
 
     Raises:
-        InputError: limit out of range.
+        InputError: limit out of range. NotFound: no memory speaks of `after` now.
     """
     _check(explorer, 1, limit)
     degrees: dict[str, int] = {}
@@ -433,7 +433,8 @@ def entities(explorer: Explorer, limit: int, language: Language) -> list[Entity]
     for link in everything(explorer):
         for node in {link.start, link.end}:
             degrees[node] = degrees.get(node, 0) + 1
-    for node in sorted(degrees, key=lambda n: (-degrees[n], n)):
+    order = sorted(degrees, key=lambda n: (-degrees[n], n))
+    for node in order if after is None else order[_place(order, known_node(explorer, after), after) + 1 :]:
         if len(found) == limit:
             break
         if explorer.type_of(node) is not EntityType.VALUE:
@@ -443,6 +444,12 @@ def entities(explorer: Explorer, limit: int, language: Language) -> list[Entity]
         names.setdefault(one.node, []).append(one)
     teller = Teller(explorer, language)
     return [_entity(explorer, node, names.get(node, []), teller) for node in found]
+
+
+def _place(order: Sequence[str], node: str, name: str) -> int:
+    if node not in order:
+        raise NotFound(f"no memory speaks of {name!r} any more: begin again without it")
+    return order.index(node)
 
 
 def _entity(

@@ -14,7 +14,7 @@ import jiyi
 from jiyi.assembly import wall_clock
 from jiyi.jobs import Clock
 from jiyi.memory_layer import MemoryLayer
-from jiyi.surfaces.http import operating, problems, reading, writing
+from jiyi.surfaces.http import graph, operating, problems, reading, writing
 from jiyi.surfaces.http.edge import Edge
 from jiyi.surfaces.http.problems import RESPONSES, Problem
 from jiyi.surfaces.http.service import Service
@@ -49,7 +49,7 @@ def create_app(memory: MemoryLayer, clock: Clock = wall_clock) -> FastAPI:
     )  # fmt: skip
     app.state.service = service
     app.include_router(operating.public)
-    for router in (reading.router, writing.router, operating.router):
+    for router in (reading.router, graph.router, writing.router, operating.router):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(_token)])
     problems.register(app)
     app.add_middleware(Edge, service=service)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Language, Role, Source, Tier
 from jiyi.domain.standing import Detail
+from jiyi.pipelines.graph_questions import MAX_LIMIT
 
 Instant = Annotated[
     str, Field(max_length=64, description="ISO 8601 with a zone.", examples=["2026-03-01T09:00:00+08:00"])
@@ -119,6 +120,25 @@ class Search(Body):
     limit: Limit = 50
 
 
+class Pattern(Body):
+    """Triples of ?variables and names; a relation by name, as people call it, or `*` for any."""
+
+    model_config = examples(
+        {"pattern": [["贵司", "竞品", "?谁"], ["?谁", "报价", "?多少"]]},
+        {"pattern": [["?us", "COMPETES_WITH", "?x"], ["?who", "WORKS_AT", "?x"]], "past": True, "limit": 10},
+    )
+
+    pattern: Annotated[
+        list[Annotated[list[Name], Field(min_length=3, max_length=3)]],
+        Field(min_length=1, max_length=6, description="Each is subject, relation and object."),
+    ]
+    past: bool = Field(False, description="Also what is over.")
+    min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0
+    at: Instant | None = Field(None, description="What held then, instead of now.")
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 50
+    language: Language | None = None
+
+
 class End(Body):
     model_config = examples({"session": "s1"})
 
@@ -142,6 +162,16 @@ class Judge(Body):
 
     verdict: Feedback
     trace: Name | None = Field(None, description="The recall in which it came up.")
+
+
+class TwoNames(Body):
+    model_config = examples(
+        {"one": "云帆科技", "other": "星图", "dry_run": True}, {"one": "Acme", "other": "Acme Widgets"}
+    )
+
+    one: Name
+    other: Name
+    dry_run: bool = Field(False, description="Only say what would change.")
 
 
 class Forget(Body):

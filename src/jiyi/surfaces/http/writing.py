@@ -28,7 +28,8 @@ IfMatch = Annotated[
 ]
 
 
-async def _receipt(call: Call, work: Callable[[], Receipt], *, dry_run: bool = False) -> changed.Receipt:
+async def receipt_of(call: Call, work: Callable[[], Receipt], *, dry_run: bool = False) -> changed.Receipt:
+    """Do what changes memory, and tell what it did, or would do."""
     return await call.write(lambda: changed.Receipt.of(work(), call.me, call.zone, dry_run=dry_run))
 
 
@@ -45,7 +46,7 @@ async def observe(body: bodies.Observe, call: Changing) -> shapes.Observed:
 @router.post("/memories", tags=["Put in"])
 async def remember(body: bodies.Remember, call: Changing) -> changed.Receipt:
     """Remember one statement, as declared by the user, at once."""
-    return await _receipt(
+    return await receipt_of(
         call,
         lambda: call.me.remember(
             body.text, category=body.category, importance=body.importance, session=body.session, source=body.source
@@ -73,7 +74,7 @@ async def correct(
     def work() -> Receipt:
         return call.me.correct(memory, body.text, version=_version(if_match))
 
-    return await _receipt(call, work)
+    return await receipt_of(call, work)
 
 
 def _version(if_match: str | None) -> str | None:
@@ -86,7 +87,7 @@ def _version(if_match: str | None) -> str | None:
 @router.post("/memories/{memory}/feedback", tags=["Change"])
 async def feedback(body: bodies.Judge, call: Changing, memory: MemoryPath) -> changed.Receipt:
     """Whether it was good that this memory came up."""
-    return await _receipt(call, lambda: call.me.feedback(memory, body.verdict, trace=body.trace))
+    return await receipt_of(call, lambda: call.me.feedback(memory, body.verdict, trace=body.trace))
 
 
 @router.post("/questions/{question}/answer", tags=["Change"])
@@ -94,13 +95,13 @@ async def answer(
     body: bodies.Answer, call: Changing, question: Annotated[str, InPath(max_length=200, examples=["q3"])]
 ) -> changed.Receipt:
     """Settle an open question: by the id of an option, yes or no, neither, skip, or in words."""
-    return await _receipt(call, lambda: call.me.answer(question, body.text))
+    return await receipt_of(call, lambda: call.me.answer(question, body.text))
 
 
 @router.post("/ledger/{plan}/undo", tags=["Change"])
 async def undo(call: Changing, plan: Annotated[str, InPath(max_length=200, examples=["p7"])]) -> changed.Receipt:
     """Take a plan back: every memory that it touched is again as it was."""
-    return await _receipt(call, lambda: call.me.undo(plan))
+    return await receipt_of(call, lambda: call.me.undo(plan))
 
 
 @router.delete("/memories/{memory}", tags=["Forget"])
@@ -147,7 +148,7 @@ async def read_profile(request: Request, call: Writing, dry_run: DryRun = False)
             with _sent(path):
                 return call.me.read_profile(path, dry_run=dry_run).receipt
 
-    return await _receipt(call, work, dry_run=dry_run)
+    return await receipt_of(call, work, dry_run=dry_run)
 
 
 @contextmanager
@@ -166,7 +167,7 @@ def _sent(path: Path) -> Iterator[None]:
 @router.put("/retention", tags=["What is kept"])
 async def set_retention(body: bodies.Keep, call: Changing) -> changed.Receipt:
     """Choose how much of talk is kept from now on; with `past` also of what is stored."""
-    return await _receipt(
+    return await receipt_of(
         call, lambda: call.me.retention(body.detail, past=body.past, dry_run=body.dry_run), dry_run=body.dry_run
     )
 
@@ -175,20 +176,20 @@ async def set_retention(body: bodies.Keep, call: Changing) -> changed.Receipt:
 async def pause(call: Changing, body: bodies.DryRun | None = None) -> changed.Receipt:
     """Write nothing at all until `/v1/resume`. Recall goes on."""
     dry = body is not None and body.dry_run
-    return await _receipt(call, lambda: call.me.pause(dry_run=dry), dry_run=dry)
+    return await receipt_of(call, lambda: call.me.pause(dry_run=dry), dry_run=dry)
 
 
 @router.post("/resume", tags=["What is kept"])
 async def resume(call: Changing, body: bodies.DryRun | None = None) -> changed.Receipt:
     """Go on after a pause."""
     dry = body is not None and body.dry_run
-    return await _receipt(call, lambda: call.me.resume(dry_run=dry), dry_run=dry)
+    return await receipt_of(call, lambda: call.me.resume(dry_run=dry), dry_run=dry)
 
 
 @router.put("/consent", tags=["What is kept"])
 async def consent(body: bodies.GiveConsent, call: Changing) -> changed.Receipt:
     """Record the user's answer to a data-use notice."""
-    return await _receipt(
+    return await receipt_of(
         call,
         lambda: call.me.consent(given=body.given, notice=body.notice, dry_run=body.dry_run),
         dry_run=body.dry_run,
