@@ -74,7 +74,8 @@ def load_rules(vocabulary: Vocabulary, file: str | None = None) -> RuleSet:
     if file is None:
         return _own_rules(vocabulary)
     try:
-        text = Path(file).expanduser().read_text("utf-8")
+        # Some editors put a byte order mark before the text.
+        text = Path(file).expanduser().read_text("utf-8-sig")
     except (OSError, ValueError, RuntimeError) as error:  # also bytes that are no UTF-8, and a home that is not there
         raise SettingsError(f"fusion_rules {file}: {error}") from error
     return parse_rules(text, file, vocabulary)

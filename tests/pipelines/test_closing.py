@@ -17,6 +17,13 @@ ENDS = [
     (["我在远帆造船公司上班。", "我离职了。"], ["远帆造船公司"], "离职"),
     (["I work at Larkspur Labs.", "I got laid off."], ["larkspur labs"], "laid off"),
     (["I work at Siemens.", "I'm no longer at Siemens, I work at Larkspur Labs now."], ["siemens"], "Larkspur"),
+    (["I work at Larkspur Labs.", "I lost my job."], ["larkspur labs"], "lost or left"),
+    (["I work at Larkspur Labs.", "I resigned."], ["larkspur labs"], "resigned"),
+    (["I work at Larkspur Labs.", "I got fired from Larkspur Labs."], ["larkspur labs"], "got fired"),
+    (["I work at Larkspur Labs.", "I quit my job to travel."], ["larkspur labs"], "to travel"),
+    (["我在远帆造船公司上班。", "我辞掉了工作。"], ["远帆造船公司"], "不再做"),
+    (["我在远帆造船公司上班。", "我把工作辞了。"], ["远帆造船公司"], "辞"),
+    (["我在远帆造船公司上班。", "我从公司离职了。"], ["远帆造船公司"], "离职"),
     (["我老婆叫柳青青。", "我离婚了。"], ["柳青青"], "离婚"),
     (["I have a wife.", "My wife is Solveig.", "We got divorced."], ["wife", "solveig"], "divorced"),
     (["My girlfriend is Solveig.", "Solveig and I broke up last week."], ["solveig"], "broke up"),
@@ -33,6 +40,11 @@ STAYS = [
     ["I work at Larkspur Labs.", "I want to quit my job."],
     ["I quit my job.", "I work at Larkspur Labs."],
     ["My girlfriend is Solveig.", "My sister got divorced."],
+    # what was something else
+    ["I work at Larkspur Labs.", "I got fired from Fernhill Partners."],
+    ["I work at Larkspur Labs.", "I quit Fernhill Partners last Friday."],
+    ["I work at Larkspur Labs.", "I was fired up about the talk."],
+    ["I work at Larkspur Labs.", "I left my job at 5pm today."],
     # one of two, and nobody says which
     ["I have a dog named Pickles.", "I have a dog named Waffle.", "My dog died."],
     ["I have a dog named Pickles.", "I have a dog named Waffle.", "Waffle passed away."],
@@ -87,7 +99,8 @@ def test_the_shipped_events_name_what_there_is() -> None:
     closings = load_closings(load_segmenter())
     assert all(kind.ends or kind.told for kind in closings.kinds)
     assert {one for kind in closings.kinds for one in kind.kin} <= set(closings.kin)
-    assert load_constructions().relations >= {kind.event for kind in closings.kinds}
+    deeds = {relation.name for relation in load_vocabulary() if relation.deeds.all}
+    assert load_constructions().relations | deeds >= {kind.event for kind in closings.kinds}
 
 
 @pytest.mark.parametrize(

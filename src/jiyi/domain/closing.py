@@ -38,14 +38,29 @@ class Closing:
     told: tuple[str, ...] = ()
     named: str = ""
     for_good: bool = False
+    goes_on: tuple[str, ...] = ()
 
     def is_told(self, value: str) -> bool:
         """Whether a value of the event's relation tells of this kind of event."""
+        return not self.values or self._rest(value) is not None
+
+    def is_about(self, value: str, fact: str) -> bool:
+        """Whether a value that tells of this kind of event is about a fact: where it goes on with more than how and why,
+        it names what it was (got fired from Globex), and that must be what the fact names."""
+        rest = self._rest(value)
+        if not rest or not self.goes_on or _within(fact, rest):
+            return True
+        return any(rest == how or rest.startswith(f"{how} ") for how in self.goes_on)
+
+    def _rest(self, value: str) -> str | None:
+        """What follows the words that tell of the event; None where they do not stand there."""
         said = _DATED.sub("", value)
-        return not self.values or any(
-            said.startswith(f"{told} ") or said == told if told.isascii() else said.endswith(told)
-            for told in self.values
-        )
+        for told in sorted(self.values, key=len, reverse=True):
+            if said == told or (not told.isascii() and said.endswith(told)):
+                return ""
+            if told.isascii() and said.startswith(f"{told} "):
+                return said.removeprefix(f"{told} ")
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,7 @@ class Closings:
             for kind in self.kinds
             for event in self._events(kind, fact, known)
             if event.status is not Status.RETRACTED and event.triple and not event.triple.negated
-            if kind.is_told(event.value)
+            if kind.is_told(event.value) and kind.is_about(event.value, fact.value)
             for word in event.evidence
             if word.mode not in ENDING and _later("" if kind.for_good else event.value, word.at, fact.affirmed_at)
             if RANK[word.source] >= RANK[fact.source]
@@ -186,7 +201,7 @@ def parse_closings(
     """
     kinds = []
     for entry in data.get("closing", ()):
-        unknown = set(entry) - {"event", "zh", "en", "ends", "kin", "told", "named", "for_good"}
+        unknown = set(entry) - {"event", "zh", "en", "ends", "kin", "told", "named", "for_good", "goes_on"}
         ends, told = tuple(entry.get("ends", ())), tuple(entry.get("told", ()))
         named = str(entry.get("named", ""))
         missing = [
@@ -199,5 +214,6 @@ def parse_closings(
         values = tuple(fold(said).strip() for said in (*entry.get("zh", ()), *entry.get("en", ())))
         subjects = tuple(kin[name] for name in entry.get("kin", ()))
         for_good = bool(entry.get("for_good", False))
-        kinds.append(Closing(str(entry["event"]), values, ends, subjects, told, named, for_good))
+        goes_on = tuple(fold(how).strip() for how in entry.get("goes_on", ()))
+        kinds.append(Closing(str(entry["event"]), values, ends, subjects, told, named, for_good, goes_on))
     return Closings(tuple(kinds), {one: tuple(fold(w).strip() for w in said) for one, said in words.items()}, fold)

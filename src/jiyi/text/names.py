@@ -34,6 +34,7 @@ class NameWords:
     titles: tuple[str, ...]
     roles: frozenset[str]
     pointers: frozenset[str]
+    measures: frozenset[str]
     relatives: tuple[tuple[str, ...], ...]
 
     @classmethod
@@ -41,7 +42,7 @@ class NameWords:
         longest = sorted(data["titles"], key=lambda title: (-len(title), title))
         return cls(
             frozenset(data["no_name"]), frozenset(data["surnames"]), tuple(longest), frozenset(data["roles"]),
-            frozenset(data["pointers"]), tuple(map(tuple, data["relatives"])),
+            frozenset(data["pointers"]), frozenset(data["measures"]), tuple(map(tuple, data["relatives"])),
         )  # fmt: skip
 
 
@@ -116,6 +117,8 @@ def _behind(cut: Sequence[str], i: int, word: str, words: NameWords, is_stop: Ca
     if word not in words.roles and word not in words.pointers:
         return
     second = cut[i + 2] if i + 2 < len(cut) else ""
+    if second in words.measures and i + 3 < len(cut):
+        return
     if len(after) == len(second) == 1 and not is_stop(after) and not is_stop(second) and after not in NAMING:
         yield Name(after + second, (after + second,))
     elif word in words.roles and len(after) == 2 and after[0] == after[1]:

@@ -97,6 +97,8 @@ def _unreachable(place: Place, error: psycopg.Error) -> StoreError:
     said = " ".join(str(error).split())
     if "authentication" in said or "password" in said:
         advice = "check the user, and the password in the address, in PGPASSWORD or in ~/.pgpass"
+    elif re.search(r"\brole .* does not exist", said):
+        advice = "name a user of the server in the address, or make this one: CREATE ROLE … LOGIN"
     elif "does not exist" in said:
         advice = "make the database first: CREATE DATABASE …"
     else:
