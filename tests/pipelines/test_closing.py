@@ -24,6 +24,11 @@ ENDS = [
     (["我在远帆造船公司上班。", "我辞掉了工作。"], ["远帆造船公司"], "不再做"),
     (["我在远帆造船公司上班。", "我把工作辞了。"], ["远帆造船公司"], "辞"),
     (["我在远帆造船公司上班。", "我从公司离职了。"], ["远帆造船公司"], "离职"),
+    (["My manager is Solveig.", "My manager is now Torben."], ["solveig"], "Torben"),
+    (["My boss is Solveig.", "My new boss is Torben."], ["solveig"], "Torben"),
+    (["我的经理是柳青青。", "我的经理现在是洪开山。"], ["柳青青"], "洪开山"),
+    (["我的上司是柳青青。", "我的上司换成洪开山了。"], ["柳青青"], "洪开山"),
+    (["我的上司是柳青青。", "我的新上司是洪开山。"], ["柳青青"], "洪开山"),
     (["我老婆叫柳青青。", "我离婚了。"], ["柳青青"], "离婚"),
     (["I have a wife.", "My wife is Solveig.", "We got divorced."], ["wife", "solveig"], "divorced"),
     (["My girlfriend is Solveig.", "Solveig and I broke up last week."], ["solveig"], "broke up"),
@@ -45,6 +50,11 @@ STAYS = [
     ["I work at Larkspur Labs.", "I quit Fernhill Partners last Friday."],
     ["I work at Larkspur Labs.", "I was fired up about the talk."],
     ["I work at Larkspur Labs.", "I left my job at 5pm today."],
+    # nobody says that there is but one, or the place is another's
+    ["My manager is Solveig.", "My manager is Torben."],
+    ["My friend is Solveig.", "My friend is now Torben."],
+    ["My manager is Solveig.", "My boss is now Torben."],
+    ["我的经理是柳青青。", "我的经理以前是洪开山。"],
     # one of two, and nobody says which
     ["I have a dog named Pickles.", "I have a dog named Waffle.", "My dog died."],
     ["I have a dog named Pickles.", "I have a dog named Waffle.", "Waffle passed away."],
@@ -93,6 +103,35 @@ def test_what_waited_is_over_as_well(layer: MemoryLayer, clock: Clock) -> None:
     tell(layer, me, clock, ["I work at Larkspur Labs.", "I work at Fernhill Partners.", "I quit my job."])
     assert not any("works at" in m.text for m in me.memories())
     assert me.questions() == []
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)])
+def test_successors_come_to_the_same_in_any_order(layer: MemoryLayer, clock: Clock, order: tuple[int, ...]) -> None:
+    talk = ["My manager is Solveig.", "My manager is now Torben.", "My manager is now Ingrid."]
+    me = layer.scope("ming")
+    for number in order:
+        at = f"2026-01-{number + 1:02}T09:00:00+00:00"
+        me.observe([{"role": "user", "text": talk[number], "at": at}], session=f"s{number}")
+        layer.work()
+    assert [m.value for m in me.memories()] == ["ingrid"]
+    assert sorted(m.value for m in me.memories(status=Status.ENDED)) == ["solveig", "torben"]
+    assert me.questions() == []
+
+
+def test_who_comes_back_takes_the_place_again(layer: MemoryLayer, clock: Clock) -> None:
+    me = layer.scope("ming")
+    tell(layer, me, clock, ["My manager is Solveig.", "My manager is now Torben.", "My manager is now Solveig."])
+    assert [m.value for m in me.memories()] == ["solveig"]
+
+
+def test_a_successor_that_was_wrong_or_forgotten(layer: MemoryLayer, clock: Clock) -> None:
+    me = layer.scope("ming")
+    tell(layer, me, clock, ["My manager is Solveig.", "My manager is now Torben."])
+    [new] = me.memories()
+    me.correct(new.id, "My manager is now Ingrid.")
+    assert [m.value for m in me.memories()] == ["ingrid"]
+    me.forget(topic="Ingrid")
+    assert not any("Ingrid" in m.text for m in me.memories(status=None))
 
 
 def test_the_shipped_events_name_what_there_is() -> None:

@@ -39,6 +39,13 @@ class Closing:
     named: str = ""
     for_good: bool = False
     goes_on: tuple[str, ...] = ()
+    successor: bool = False
+
+    def tells(self, event: Memory, fact: Memory) -> bool:
+        """Whether an event is of this kind, and about a fact."""
+        if self.successor and event.value == fact.value:
+            return False
+        return self.is_told(event.value) and self.is_about(event.value, fact.value)
 
     def is_told(self, value: str) -> bool:
         """Whether a value of the event's relation tells of this kind of event."""
@@ -102,15 +109,19 @@ class Closings:
             for kind in self.kinds
             for event in self._events(kind, fact, known)
             if event.status is not Status.RETRACTED and event.triple and not event.triple.negated
-            if kind.is_told(event.value) and kind.is_about(event.value, fact.value)
+            if kind.tells(event, fact)
             for word in event.evidence
-            if word.mode not in ENDING and _later("" if kind.for_good else event.value, word.at, fact.affirmed_at)
+            if word.mode not in ENDING and (not kind.successor or word.mode is Mode.CHANGE)
+            if _later("" if kind.for_good else event.value, word.at, fact.affirmed_at)
             if RANK[word.source] >= RANK[fact.source]
         ]
         return max(ends, key=lambda end: (end[1].at, end[0].value), default=None)
 
     def _ended_by(self, kind: Closing, subject: str) -> Iterator[str]:
         """The keys of the facts that an event may end."""
+        if kind.successor:
+            yield from (fact_key(subject, name) for name in kind.ends if subject in kind.kin)
+            return
         if kind.kin and subject != USER:
             return
         for name in kind.ends:
@@ -122,7 +133,8 @@ class Closings:
         assert fact.triple is not None
         name, subject = fact.triple.relation, fact.triple.subject
         if name in kind.ends and (not kind.kin or subject in kind.kin):
-            return known.of_key(fact_key(USER if kind.kin else subject, kind.event))
+            own = USER if kind.kin and not kind.successor else subject
+            return known.of_key(fact_key(own, kind.event))
         if name not in kind.told or subject != USER:
             return ()
         if kind.kin:
@@ -201,7 +213,7 @@ def parse_closings(
     """
     kinds = []
     for entry in data.get("closing", ()):
-        unknown = set(entry) - {"event", "zh", "en", "ends", "kin", "told", "named", "for_good", "goes_on"}
+        unknown = set(entry) - {"event", "zh", "en", "ends", "kin", "told", "named", "for_good", "goes_on", "successor"}
         ends, told = tuple(entry.get("ends", ())), tuple(entry.get("told", ()))
         named = str(entry.get("named", ""))
         missing = [
@@ -213,7 +225,7 @@ def parse_closings(
             raise SettingsError(f"closing {entry.get('event', '?')}: cannot read {wrong}; see the head of closing.toml")
         values = tuple(fold(said).strip() for said in (*entry.get("zh", ()), *entry.get("en", ())))
         subjects = tuple(kin[name] for name in entry.get("kin", ()))
-        for_good = bool(entry.get("for_good", False))
+        for_good, successor = bool(entry.get("for_good", False)), bool(entry.get("successor", False))
         goes_on = tuple(fold(how).strip() for how in entry.get("goes_on", ()))
-        kinds.append(Closing(str(entry["event"]), values, ends, subjects, told, named, for_good, goes_on))
+        kinds.append(Closing(str(entry["event"]), values, ends, subjects, told, named, for_good, goes_on, successor))
     return Closings(tuple(kinds), {one: tuple(fold(w).strip() for w in said) for one, said in words.items()}, fold)
