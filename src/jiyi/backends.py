@@ -33,11 +33,12 @@ def is_server(path: str) -> bool:
 
 def without_password(path: str) -> str:
     """An address as it may be shown. Rather too much goes than too little, also where it is written wrongly."""
-    if not is_server(path):
+    if _ADDRESS.match(path) is None:
         return path
     return _PASSWORD.sub(r"\1***", _SECRET.sub(r"\1:***@", path))
 
 
+_ADDRESS = re.compile(r"\w[\w+.-]+://|postgres(?:ql)?:", re.IGNORECASE)
 _SECRET = re.compile(r"^(\w+://[^:@/?]*):.*@", re.DOTALL)
 _PASSWORD = re.compile(r"([?&]\w*password=)[^&]*")
 
@@ -46,8 +47,12 @@ def database_file(settings: Settings) -> Path:
     """The path of a database that is a file, `~` expanded.
 
     Raises:
-        SettingsError: there is no such home.
+        SettingsError: there is no such home, or it is the address of a server of another kind.
     """
+    if (found := _ADDRESS.match(settings.path)) is not None:
+        raise SettingsError(
+            f"path begins with {found.group()}: memory is kept in a file, or in PostgreSQL as postgresql://USER@HOST/DATABASE"
+        )
     try:
         return Path(settings.path).expanduser()
     except RuntimeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from jiyi.assembly import open_memory
 from jiyi.errors import JiyiError, MigrationError, SettingsError, StoreBusy, StoreError
 from jiyi.settings import PostgresPolicy, Settings
 from jiyi.stores.migrations import Migration
-from jiyi.stores.postgres.connection import connect, place_of
+from jiyi.stores.postgres.connection import begin_statement, connect, place_of
 from jiyi.stores.postgres.schema import expected_shape, migrate_down, migrate_up, shape, shipped
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.surfaces.cli.calls import Common
@@ -38,7 +39,7 @@ POLICY = PostgresPolicy()
         ("postgresql://someone:{secret}@127.0.0.1:1/db", "start the server"),
         (
             "postgresql://someone:{secret}@127.0.0.1:{port}/nowhere",
-            "make the database first|check the user|start the server",
+            "make the database first|check the user|start the server|name a user",
         ),
         ("postgresql://someone:{secret}@127.0.0.1:nonsense/db", "correct the address"),
         ("postgresql://someone:{secret}@[::1/db", "write postgresql://"),
@@ -103,6 +104,51 @@ def test_text_in_another_encoding_is_refused(postgres: Server) -> None:
     postgres.run("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
     with pytest.raises(StoreError, match="ENCODING 'UTF8'"):
         open_postgres(postgres.url("latin"))
+
+
+@one_server
+def test_a_user_that_is_not_there_is_told(postgres: Server, postgres_url: str) -> None:
+    with pytest.raises(StoreError, match="CREATE ROLE"):
+        open_postgres(postgres.url(postgres_url.rpartition("/")[2], "nobody-here"))
+
+
+@pytest.mark.parametrize("address", ["mysql://me:{}@localhost/db", "PostgreSQL://me:{}@localhost/db", "postgresql:/db"])
+def test_the_address_of_another_server_is_no_file(address: str, tmp_path: Path) -> None:
+    path = address.format(PASSWORD)
+    with chdir(tmp_path), pytest.raises(SettingsError, match="postgresql://USER@HOST/DATABASE") as raised:
+        open_memory(path, worker=False)
+    assert PASSWORD not in str(raised.value)
+    assert PASSWORD not in repr(effective(Settings(path=path), {}, Common(db=path)))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("table", ["memory (x int)", "migration (id int)", "orders (id int)"])
+@one_server
+def test_a_schema_that_is_somebody_elses_is_left_alone(postgres: Server, table: str) -> None:
+    url = postgres.new_database()
+    name = url.rpartition("/")[2]
+    postgres.run("CREATE SCHEMA jiyi", f"CREATE TABLE jiyi.{table}", database=name)
+    with pytest.raises(MigrationError, match=r"postgres\.schema"):
+        open_postgres(url)
+    with psycopg.connect(url) as connection:
+        [(count,)] = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'jiyi'").fetchall()
+    assert count == 1
+    open_postgres(url, PostgresPolicy(schema="mine")).close()
+
+
+@pytest.mark.parametrize(("by_default", "held"), [("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")])
+@one_server
+def test_a_write_waits_for_the_disk_whatever_the_server_does_by_default(
+    postgres_url: str, by_default: str, held: str
+) -> None:
+    place = place_of(postgres_url, POLICY)
+    open_postgres(postgres_url).close()
+    for durable in (True, False):
+        with connect(place) as connection:
+            connection.execute(f"SET synchronous_commit TO {by_default}")  # type: ignore[arg-type]
+            connection.execute(begin_statement(place, writable=True, durable=durable))  # type: ignore[arg-type]
+            assert connection.execute("SHOW synchronous_commit").fetchone() == (held if durable else "off",)
+            connection.execute("ROLLBACK")
 
 
 @one_server

@@ -134,6 +134,11 @@ def begin_statement(place: Place, *, writable: bool, durable: bool) -> str:
     ]
     if writable and not durable:
         statements.append("SET LOCAL synchronous_commit TO off")
+    elif writable:
+        # The server may not wait by default; where it waits for standbys too, that stays.
+        statements.append(
+            "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
+        )
     return "; ".join(statements)
 
 

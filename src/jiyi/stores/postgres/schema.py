@@ -26,12 +26,21 @@ def shipped() -> tuple[Migration, ...]:
 
 
 def applied_migrations(connection: psycopg.Connection[Row], schema: str) -> list[Applied]:
-    """What the schema has had; nothing where there is none."""
+    """What the schema has had; nothing where there is none.
+
+    Raises:
+        MigrationError: its records are not jiyi's.
+    """
     there = connection.execute("SELECT to_regclass(%s)", (f"{_quoted(schema)}.migration",)).fetchone()
     if there == (None,):
         return []
     table = sql.Identifier(schema, "migration")
-    rows = connection.execute(sql.SQL("SELECT number, name, sha256 FROM {} ORDER BY number").format(table)).fetchall()
+    try:
+        rows = connection.execute(
+            sql.SQL("SELECT number, name, sha256 FROM {} ORDER BY number").format(table)
+        ).fetchall()
+    except errors.UndefinedColumn:
+        raise _foreign(schema) from None
     return [Applied(*row) for row in rows]
 
 
@@ -62,9 +71,12 @@ def _step(connection: psycopg.Connection[Row], schema: str, migrations: Sequence
     """Apply the first migration that is pending; false when there is none."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-        steps = pending(migrations, applied_migrations(connection, schema))
+        applied = applied_migrations(connection, schema)
+        steps = pending(migrations, applied)
         if not steps:
             return False
+        if not applied and _holds_tables(connection, schema):
+            raise _foreign(schema)
         connection.execute(
             sql.SQL("CREATE SCHEMA IF NOT EXISTS {0}; GRANT USAGE ON SCHEMA {0} TO jiyi_app").format(
                 sql.Identifier(schema)
@@ -73,6 +85,22 @@ def _step(connection: psycopg.Connection[Row], schema: str, migrations: Sequence
         _use(connection, schema)
         apply(connection, steps[0])
     return True
+
+
+def _holds_tables(connection: psycopg.Connection[Row], schema: str) -> bool:
+    """Whether the schema holds more than the records of its migrations."""
+    found = connection.execute(
+        "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind IN ('r', 'p', 'v') "
+        "AND relname <> 'migration' LIMIT 1",
+        (_quoted(schema),),
+    )
+    return found.fetchone() is not None
+
+
+def _foreign(schema: str) -> MigrationError:
+    return MigrationError(
+        f"the schema {schema} holds tables that are not jiyi's: name another with postgres.schema in the settings"
+    )
 
 
 def apply(connection: psycopg.Connection[Row], migration: Migration) -> None:
