@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from jiyi.domain.entities import EntityWords, parse_entities
 from jiyi.domain.fusion_rules import RuleSet, parse_rules
-from jiyi.domain.relations import Vocabulary
+from jiyi.domain.memory import Language
+from jiyi.domain.relations import COMPANY, USER, Vocabulary, subject_name
 from jiyi.errors import SettingsError
+from jiyi.pipelines.distilling.grammar import relative
 from jiyi.pipelines.exploring import Graphing
 from jiyi.pipelines.graph_view import GraphView
 from jiyi.ports import Store
@@ -56,8 +59,19 @@ def _identity(vocabulary: Vocabulary) -> str:
 
 @cache
 def load_entities(segmenter: Segmenter) -> EntityWords:
-    """The shipped names of things."""
-    return parse_entities(tomllib.loads(_shipped("entities.toml")), segmenter.fold)
+    """The shipped names of things, and the words of the user's own side."""
+    words = parse_entities(tomllib.loads(_shipped("entities.toml")), segmenter.fold)
+    own = {segmenter.fold(told).strip(): subject for told, subject in _own_side().items()}
+    return replace(words, own=own)
+
+
+def _own_side() -> dict[str, str]:
+    told = {subject_name(one, language): one for one in (USER, COMPANY) for language in Language}
+    for words in tomllib.loads(_shipped("constructions.toml"))["kin"].values():
+        subject = relative(words)
+        told |= {f"{whose}{word}": subject for word in words["zh"] for whose in ("用户的", "我的", "我")}
+        told |= {f"{whose} {word}": subject for word in words["en"] for whose in ("user's", "my")}
+    return told
 
 
 def shipped_rules() -> str:

@@ -107,6 +107,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("我不熟悉前端", "UNFAMILIAR_WITH", "前端"),
     # tools and systems
     Claim("我平时用飞书办公", "USES_TOOL", "飞书"),
+    Claim("我用C#。", "USES_TOOL", "C#"),
     Claim("我用 Helix 写代码", "USES_EDITOR", "Helix"),
     Claim("我从 Emacs 换到 Helix 了", "USES_EDITOR", "Helix", mode=_CHANGE),
     Claim("我们已经不用 Jenkins 了", "USES_TOOL", "Jenkins", mode=_DENIAL),
@@ -235,6 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("I'm not familiar with Nomad", "UNFAMILIAR_WITH", "Nomad"),
     # tools and systems
     Claim("I use Notion", "USES_TOOL", "Notion"),
+    Claim("I use C#.", "USES_TOOL", "C#"),
     Claim("I use Helix for Python", "USES_EDITOR", "Helix"),
     Claim("I switched from Emacs to Helix", "USES_EDITOR", "Helix", mode=_CHANGE),
     Claim("we no longer use Jenkins", "USES_TOOL", "Jenkins", mode=_DENIAL),

@@ -152,6 +152,29 @@ def test_the_user_merges_and_splits_and_takes_it_back(layer: MemoryLayer, clock:
     assert me.questions() == []
 
 
+@pytest.mark.parametrize("name", ["User's wife", "用户的妻子", "my wife", "我老婆"])
+def test_a_relative_is_found_by_what_an_answer_calls_them(layer: MemoryLayer, clock: Clock, name: str) -> None:
+    me = say(layer, clock, "My wife works at Globex.", "我老婆叫柳青青。")
+    assert {near.entity for near in me.neighbours(name)} == {"Globex", "柳青青"}
+    assert me.entity(name).type is EntityType.PERSON
+    assert {row.bound["?x"] for row in me.match([(name, "WORKS_AT", "?x")])} == {"Globex"}
+
+
+def test_every_entity_is_found_by_its_name(layer: MemoryLayer, clock: Clock) -> None:
+    me = say(layer, clock, "My wife works at Globex.", "我女儿喜欢画画。", "竞品是云帆科技。", "My name is Torben.")
+    for language in ("zh", "en"):
+        for entity in me.entities(language=language):
+            assert me.entity(entity.name, language=language).name == entity.name
+
+
+@pytest.mark.parametrize("own", ["用户", "user", "User's company", "贵司", "User's wife", "用户的妻子"])
+def test_the_own_side_is_merged_with_nothing(layer: MemoryLayer, clock: Clock, own: str) -> None:
+    me = say(layer, clock, "竞品是云帆科技。", "My wife is Solveig.")
+    for names in ((own, "云帆科技"), ("Solveig", own)):
+        with pytest.raises(InputError, match="own side"):
+            me.merge_entities(*names)
+
+
 def test_what_everybody_knows_can_be_split(layer: MemoryLayer, clock: Clock) -> None:
     me = say(layer, clock, "竞品是阿里云。", "Our competitor is Aliyun.")
     assert names_of(me.entity("aliyun")) == {"阿里云": Reason.KNOWN, "Aliyun": Reason.KNOWN}

@@ -32,6 +32,8 @@ def names(text: str) -> list[str]:
         ("我姑姑住在哪里", ["姑姑"]),
         ("墨西哥的首都是哪里", []),
         ("钥匙放在哪里", []),
+        ("帮我给老婆写首诗", []),
+        ("给闺蜜送本书好吗", []),
     ],
 )
 def test_names_are_told_from_words(text: str, found: list[str]) -> None:

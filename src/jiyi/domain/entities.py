@@ -52,10 +52,14 @@ class Name:
     node: str = ""
 
 
+_CALLED = re.compile(r"\s*[(（][^()（）]*[)）]\Z")
+
+
 @dataclass(frozen=True, slots=True)
 class EntityWords:
     """The shipped words (`vocabulary/entities.toml`), folded: `known` leads from a spelling to its group, `groups` from
-    there to type and kind (cloud, database, …). `types` leads from what a relation's objects look like to their type."""
+    there to type and kind (cloud, database, …). `types` leads from what a relation's objects look like to their type, `own`
+    from the words of the user's own side (User's wife, 我老婆) to the subject that memories have for it."""
 
     known: Mapping[str, str]
     groups: Mapping[str, tuple[EntityType, str]]
@@ -63,6 +67,13 @@ class EntityWords:
     articles: frozenset[str]
     types: Mapping[str, EntityType]
     fold: Callable[[str], str] = field(compare=False)
+    own: Mapping[str, str] = field(default_factory=dict)
+
+    def subject_of(self, name: str) -> str:
+        """A name as memories have it: User → @user, User's wife → @user/妻子/wife, also as answers tell it: User (Ming). Any
+        other stays."""
+        folded = self.fold(name).strip()
+        return self.own.get(folded) or self.own.get(_CALLED.sub("", folded), name)
 
     def named(self, name: str) -> Name:
         """A name with its spelling and base. What stands for the user's own side (@user) is only itself."""

@@ -37,6 +37,14 @@ def subject_name(subject: str, language: Language) -> str:
     return SUBJECT_NAMES[language].get(subject, subject)
 
 
+def is_own_side(name: str) -> bool:
+    """Whether a name is one that `subject_name` tells the user's own side by: 用户, User's company, User's wife."""
+    folded = name.strip().casefold()
+    told = {word.casefold() for words in SUBJECT_NAMES.values() for word in words.values()}
+    openings = tuple(form.format("").casefold() for form in _RELATIVES.values())
+    return folded in told or folded.startswith(("@", *openings))
+
+
 @dataclass(frozen=True, slots=True)
 class Phrases:
     """Wordings of one thing in both languages."""

@@ -79,9 +79,10 @@ class Explorer:
     # ------------------------------------------------------------------ entities
 
     def node_of(self, name: str) -> str | None:
-        """The node of an entity by any of its names."""
+        """The node of an entity by any of its names, or by the words of the user's own side."""
         if name not in self._nodes:
-            self._nodes[name] = self.graphing.view.node_of(self.unit, self.scope, name)
+            view = self.graphing.view
+            self._nodes[name] = view.node_of(self.unit, self.scope, view.words.subject_of(name))
         return self._nodes[name]
 
     def type_of(self, node: str) -> EntityType:

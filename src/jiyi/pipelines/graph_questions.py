@@ -378,15 +378,7 @@ def read_pattern(pattern: Sequence[Sequence[str]], vocabulary: Vocabulary, rules
 
 def _term(text: str) -> str:
     plain = text.strip()
-    return plain.lower() if is_variable(plain) else _own_side(plain)
-
-
-def _own_side(name: str) -> str:
-    """用户 and User, 贵司 and User's company, as memories have them."""
-    for own in (USER, COMPANY):
-        if name in {own, *(subject_name(own, language) for language in Language)}:
-            return own
-    return name
+    return plain.lower() if is_variable(plain) else plain
 
 
 def read_relations(names: Iterable[str], vocabulary: Vocabulary, rules: RuleSet) -> tuple[str, ...]:
@@ -516,8 +508,8 @@ def derived(explorer: Explorer, language: Language) -> list[Insight]:
 
 
 def known_node(explorer: Explorer, name: str) -> str:
-    """The node of a name, or of 用户/User and 贵司/User's company. Raises: NotFound."""
-    node = explorer.node_of(_own_side(name))
+    """The node of a name, or of the user's own side. Raises: NotFound."""
+    node = explorer.node_of(name)
     if node is None:
         raise NotFound(f"no memory speaks of {name!r}: `jiyi graph entities` lists what they speak of")
     return node

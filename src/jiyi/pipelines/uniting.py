@@ -10,7 +10,7 @@ from jiyi.domain.belief import Observation
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Evidence, Language, Mode, Source, Triple
 from jiyi.domain.plans import Plan
-from jiyi.domain.relations import Relation, fact_key, render
+from jiyi.domain.relations import Relation, fact_key, is_own_side, render
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.graph_view import GraphView
@@ -26,6 +26,11 @@ def check_names(one: str, other: str) -> None:
     if one == other:
         raise InputError("give two names: one name is always one thing")
     for name in (one, other):
+        if is_own_side(name):
+            raise InputError(
+                f"{name} stands for the user's own side, which has the names that are told of it: remember “my name is …” "
+                "or “my wife is …” instead"
+            )
         if len(name) > MAX_NAME or "\n" in name:
             raise InputError(f"a name has at most {MAX_NAME} letters, on one line")
 

@@ -173,6 +173,7 @@ def between_adjectives(shadow: str, start: int, comma: tuple[int, int], end: int
     return _ADJECTIVE_BEFORE.search(shadow, max(start, comma[0] - 30), comma[0]) is not None
 
 
+_SHARP = re.compile(r"(?<![A-Za-z])[A-Za-z]#\Z")  # C#, F#
 _OUTSIDE = " \t\r\n,.:;!、~*#•·|-"
 
 
@@ -182,7 +183,7 @@ def trimmed(shadow: str, start: int, end: int) -> Clause:
         if shadow[start] == "." and start + 1 < end and shadow[start + 1].isalnum():
             break
         start += 1
-    while end > start and _outside(shadow[end - 1]):
+    while end > start and _outside(shadow[end - 1]) and not _SHARP.search(shadow, start, end):
         end -= 1
     return Clause(start, end)
 
