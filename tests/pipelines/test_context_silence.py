@@ -86,3 +86,21 @@ def test_a_turn_that_says_more_than_its_memory_stands_beside_it(layer: MemoryLay
     me.observe([{"role": "user", "text": text, "id": "d"}], session="s1")
     layer.work()
     assert text in shown(me, "What is wrong with my daughter's rabbit?")
+
+
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [
+        ("我住在杭州。", "Do I live in Hangzhou?"),
+        ("我在阿里巴巴工作。", "Do I work at Alibaba?"),
+        ("I live in Kyoto.", "我住在京都吗"),
+        ("The Kubernetes migration is due.", "what about k8s"),
+    ],
+)
+def test_a_name_in_the_other_script_was_mentioned(layer: MemoryLayer, clock: Clock, said: str, query: str) -> None:
+    me = layer.scope("ming")
+    for text in (said, "My wife likes tea.", "我喜欢大提琴。"):
+        me.observe([{"role": "user", "text": text, "at": clock()}], session="s1")
+    layer.work()
+    assert len(shown(me, query)) == 1
+    assert not shown(me, "Do I live in Suzhou?")

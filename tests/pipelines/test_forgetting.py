@@ -11,6 +11,7 @@ import pytest
 
 from jiyi.assembly import open_memory
 from jiyi.domain.memory import Status
+from jiyi.errors import InputError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
@@ -123,3 +124,25 @@ def test_no_file_holds_a_byte_of_it(
         # From another process: reading a database's file beside SQLite would drop its locks.
         assert subprocess.run([sys.executable, "-c", SCAN, str(tmp_path), WORD]).returncode == 0
         assert [c for c in layer.check() if not c.ok] == []
+
+
+@pytest.mark.parametrize("topic", ["User's wife", "用户的妻子", "my wife", "我老婆"])
+def test_a_relative_goes_by_whatever_words_they_were_told_by(layer: MemoryLayer, clock: Clock, topic: str) -> None:
+    me = layer.scope("ming")
+    said(me, clock, "I live in Bath.", "My wife works at Zanzibar.", "我老婆叫柳青青。", "I saw the wife of a friend.")
+    layer.work()
+    me.forget(topic=topic)
+    assert not any("柳青青" in m.text or WORD in m.text.lower() for m in me.memories(status=None))
+    assert [m.text for m in me.history().messages if "wife" in m.text] == ["I saw the wife of a friend."]
+    assert not any("老婆" in m.text for m in me.history().messages)
+    assert any("Bath" in m.text for m in me.memories())
+
+
+@pytest.mark.parametrize("topic", ["User", "user", "用户"])
+def test_the_word_that_every_memory_is_told_by_is_no_topic(layer: MemoryLayer, clock: Clock, topic: str) -> None:
+    me = layer.scope("ming")
+    said(me, clock, "I live in Bath.")
+    layer.work()
+    with pytest.raises(InputError, match="in every text"):
+        me.forget(topic=topic)
+    assert len(me.memories()) == 1

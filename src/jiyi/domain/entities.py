@@ -75,6 +75,11 @@ class EntityWords:
         folded = self.fold(name).strip()
         return self.own.get(folded) or self.own.get(_CALLED.sub("", folded), name)
 
+    def ways_to_say(self, name: str) -> list[str]:
+        """All words for whom a name of the user's own side stands for; none for any other name."""
+        subject = self.subject_of(name)
+        return [] if subject == name else [told for told, one in self.own.items() if one == subject]
+
     def named(self, name: str) -> Name:
         """A name with its spelling and base. What stands for the user's own side (@user) is only itself."""
         if name.startswith("@"):

@@ -32,7 +32,7 @@ from jiyi.domain.forgetting import (
 from jiyi.domain.memory import NO_LABELS, Evidence, Memory, Message, Mode, Status, memory_id
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.refining import Refining
-from jiyi.domain.relations import Vocabulary, render
+from jiyi.domain.relations import USER, Vocabulary, render
 from jiyi.domain.revision import resumed
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import ENDING
@@ -281,7 +281,8 @@ class Forgetting:
 
     def _topic(self, unit: Unit, scope: Scope, topic: str, pictures: Pictures) -> _Target:
         terms, relations = self.topic_terms(topic)
-        terms |= {self.indexing.folding.words(name) for name in self.graph.names_beside(unit, scope, topic)}
+        beside = self.graph.names_beside(unit, scope, topic) + self.graph.words.ways_to_say(topic)
+        terms |= {self.indexing.folding.words(name) for name in beside}
         target = _Target(marks=[(Mark.TOPIC, t) for t in sorted(terms)] + [(Mark.RELATION, r) for r in relations])
         for seq, (memory, *older) in pictures.items():
             if self._is_about(memory, terms, relations):
@@ -304,7 +305,8 @@ class Forgetting:
         words = self.indexing.folding.words
         term = words(topic)
         named = [r for r in self.vocabulary if term in {words(name) for name in r.names.all}]
-        if not any(c.isalnum() for c in term) or not (named or self._has_content(term)):
+        everywhere = self.graph.words.subject_of(topic) == USER or not (named or self._has_content(term))
+        if not any(c.isalnum() for c in term) or everywhere:
             raise InputError(f"topic {topic!r} is in every text: name the thing itself, such as 数据库 or Acme")
         return frozenset({term, *(words(n) for r in named for n in r.names.all)}), tuple(r.name for r in named)
 

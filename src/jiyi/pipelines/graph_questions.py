@@ -15,7 +15,7 @@ from jiyi.domain.entities import EntityType, Name, Reason, why_named
 from jiyi.domain.fusion_rules import Atom, Guard, RuleSet, is_variable, unconnected
 from jiyi.domain.graph import Link
 from jiyi.domain.memory import Language, Memory, memory_id
-from jiyi.domain.relations import COMPANY, USER, Vocabulary, subject_name
+from jiyi.domain.relations import Vocabulary, subject_name
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.exploring import Explorer
 
