@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -319,6 +320,65 @@ def test_what_is_malformed_is_refused_and_nothing_is_done(client: httpx2.Client)
     assert good(client.get("/v1/ledger"))["plans"] == []
 
 
+BROKEN = (
+    b"{",
+    b'{"user": "\xff"}',
+    b'{"a": ' + b"[" * 60_000 + b"]" * 60_000 + b"}",
+    b'{"a": ' + b"9" * 5000 + b"}",
+    '{"a": "\\ud800"}'.encode("utf-16"),
+    b'{"dry_run": true}',
+)
+
+
+@pytest.mark.parametrize("body", BROKEN, ids=range(len(BROKEN)))
+@pytest.mark.parametrize("kind", ["application/json", "application/JSON", "application/problem+json"])
+def test_a_body_where_none_is_read_is_refused_too(client: httpx2.Client, body: bytes, kind: str) -> None:
+    good(client.post("/v1/memories", json={"text": "我住在杭州"}))
+    for method, path in (
+        ("GET", "/v1/memories"),
+        ("DELETE", "/v1/memories/m1"),
+        ("POST", "/v1/forgotten/verify"),
+        ("PUT", "/v1/profile/file"),
+        ("POST", "/v1/import"),
+    ):
+        told = client.request(method, path, content=body, headers={"Content-Type": kind})
+        assert told.status_code in (400, 422), (method, path, told.text)
+        problem(told, told.status_code, told.json()["type"].rpartition(":")[2])
+    assert [m["id"] for m in good(client.get("/v1/memories"))["memories"]] == ["m1"]
+
+
+def test_what_a_route_does_not_know_is_refused_since_it_was_meant_for_something(client: httpx2.Client) -> None:
+    good(client.post("/v1/memories", json={"text": "我住在杭州"}))
+    for path, body in (
+        ("/v1/forget", {"everything": True}),
+        ("/v1/admin/forget-user", None),
+        ("/v1/admin/forget-tenant", {"tenant": "default"}),
+        ("/v1/pause", None),
+        ("/v1/memories", {"text": "我喜欢红茶"}),
+    ):
+        told = problem(client.post(path, params={"dry_run": "true"}, json=body), 422, "InputError")
+        assert "'dry_run'" in told["detail"]
+    told = problem(client.get("/v1/memories", params={"limt": 1}), 422, "InputError")
+    assert "limit" in told["detail"]
+    assert len(good(client.get("/v1/memories", params={"user_id": "me", "tenant": "default"}))["memories"]) == 1
+    assert len(good(client.get("/v1/ledger"))["plans"]) == 1
+
+
+def test_names_that_are_not_utf8_never_become_one(client: httpx2.Client) -> None:
+    for name in ("李明", "王芳"):
+        odd = "".join(f"%{byte:02X}" for byte in name.encode("gbk"))
+        problem(client.get("/v1/whoami", headers={"X-Jiyi-User": odd}), 422, "InputError")
+        problem(client.get(f"/v1/whoami?user={odd}"), 422, "InputError")
+        problem(client.get(f"/v1/whoami?tenant={odd}"), 422, "InputError")
+        problem(client.get("/v1/whoami", headers={b"X-Jiyi-User": name.encode()}), 422, "InputError")
+        assert good(client.get("/v1/whoami", headers={"X-Jiyi-User": quote(name)}))["user"] == name
+
+
+def test_a_turn_says_one_thing(client: httpx2.Client) -> None:
+    turn = {"role": "user", "text": "我住在杭州", "content": "我住在苏州"}
+    problem(client.post("/v1/messages", json={"messages": [turn]}), 422, "InvalidRequest")
+
+
 def test_a_body_has_a_size(tmp_path: Path) -> None:
     with served(tmp_path / "memory.db", service={"body_bytes": 10_000}) as here, here.client() as client:
         large = json.dumps({"text": "x" * 20_000}).encode()
@@ -353,7 +413,8 @@ def test_a_user_may_call_so_often_a_minute_and_holds_up_nobody_else(tmp_path: Pa
 
 
 def test_without_tokens_only_programs_of_this_machine_are_served(here: Served, client: httpx2.Client) -> None:
-    for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": ""}):
+    for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": ""},
+                    {"Host": "[::1"}, {"Host": "[x]"}, {"Origin": "http://["}):  # fmt: skip
         problem(client.get("/v1/memories", headers=headers), 403, "NotAllowed")
     for headers in ({"Host": "localhost:1"}, {"Origin": "http://127.0.0.1:3000"}):
         assert client.get("/v1/memories", headers=headers).status_code == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +21,8 @@ import httpx2
 import pytest
 
 from jiyi import open_memory
+from jiyi.settings import IdentityPolicy
+from jiyi.surfaces.http.server import address_of, listening
 from tests.conftest import count
 from tests.surfaces.cli import Cli
 from tests.surfaces.issuer import AUDIENCE, ISSUER
@@ -235,10 +238,29 @@ def test_tokens_of_one_s_own_issuer_open_the_service(jiyi: Cli) -> None:
 def test_what_cannot_be_served_is_said_and_not_served(jiyi: Cli) -> None:
     for args, environment, words in (
         (("serve", "--host", "0.0.0.0"), {}, "this machine only"),
-        (("serve",), {"JIYI_IDENTITY__MODE": "jwt"}, "identity."),
+        (("serve", "--port", "0"), {"JIYI_IDENTITY__MODE": "jwt"}, "identity."),
         (("token", "--key", "k.pem"), {}, "identity.issuer"),
         (("key", "add", " "), {}, "name"),
         (("key", "revoke", "nothing"), {}, "key list"),
     ):
         failed = jiyi(*args, code=3 if "revoke" in args else 1, **environment)
         assert words in failed.stderr or "service_keys" in failed.stderr, failed.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for args in (("serve",), ("mcp", "--http")):
+            failed = jiyi(*args, "--port", port, code=1)
+            assert "--port" in failed.stderr
+            assert "serving" not in failed.stderr
+    assert "address" in jiyi("serve", "--host", "192.0.2.1", code=1, JIYI_IDENTITY__MODE="jwt").stderr
+
+
+def test_a_public_key_signs_no_token(jiyi: Cli) -> None:
+    trusted = {"JIYI_IDENTITY__ISSUER": "https://issuer.example", "JIYI_IDENTITY__AUDIENCE": "jiyi"}
+    jiyi("token", "--key", "k.pem", **trusted)
+    assert "private key" in jiyi("token", "--key", "k.pem.pub", code=1, **trusted).stderr
+
+
+def test_where_it_listens_is_said_as_an_address() -> None:
+    with listening(IdentityPolicy(), "127.0.0.1", 0) as sockets:
+        assert address_of("127.0.0.1", sockets) == f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+        assert address_of("::1", sockets).startswith("http://[::1]:")

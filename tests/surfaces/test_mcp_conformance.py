@@ -23,7 +23,7 @@ def test_the_official_suite_passes(tmp_path: Path, scenario: str) -> None:
     suite = outside("JIYI_MCP_CONFORMANCE", "mcp-conformance")
     with (
         open_memory(tmp_path / "memory.db", worker=False) as memory,
-        running(mcp_app(memory, "ming", "default", wall_clock, host="127.0.0.1", port=1)) as url,
+        running(mcp_app(memory, "ming", "default", wall_clock, host="127.0.0.1", url="http://127.0.0.1:1/mcp")) as url,
     ):
         done = subprocess.run(
             [suite, "server", "--url", f"{url}/mcp", "--scenario", scenario], capture_output=True, text=True, timeout=120

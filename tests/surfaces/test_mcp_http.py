@@ -72,7 +72,9 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with published(issuer) as jwks, open_memory(file, worker=False, identity=trusting(jwks)) as memory:
         memory.scope("ming", tenant="acme").remember("我们的数据库是 MySQL")
         memory.scope("ming", tenant="beta").remember("I live in Leeds")
-        with running(mcp_app(memory, "me", "default", wall_clock, host="127.0.0.1", port=1)) as url:
+        with running(
+            mcp_app(memory, "me", "default", wall_clock, host="127.0.0.1", url="http://127.0.0.1:1/mcp")
+        ) as url:
             yield Served(url, memory, issuer)
 
 
@@ -174,7 +176,15 @@ def test_large_and_broken_bodies_are_refused(here: Served) -> None:
 def test_one_user_of_this_machine_and_no_token(tmp_path: Path) -> None:
     with open_memory(tmp_path / "memory.db", worker=False, service={"requests_a_minute": 3}) as memory:
         memory.scope("ming").remember("我们的数据库是 MySQL")
-        app = mcp_app(memory, "ming", "default", wall_clock, host="127.0.0.1", port=1, hosts=["memory.example.com"])
+        app = mcp_app(
+            memory,
+            "ming",
+            "default",
+            wall_clock,
+            host="127.0.0.1",
+            url="http://127.0.0.1:1/mcp",
+            hosts=["memory.example.com"],
+        )
         with running(app) as url:
             served = Served(url, memory, Issuer())
             assert served.post(Authorization=f"Bearer {served.issuer.token('hong')}").status_code == 401
@@ -194,7 +204,7 @@ def test_one_user_of_this_machine_and_no_token(tmp_path: Path) -> None:
         assert forged.startswith("NotAllowed: ")
         assert fourth.startswith("TooManyRequests: ")
         with pytest.raises(SettingsError, match="this machine only"):
-            mcp_app(memory, "ming", "default", wall_clock, host="0.0.0.0", port=1)
+            mcp_app(memory, "ming", "default", wall_clock, host="0.0.0.0", url="http://127.0.0.1:1/mcp")
 
 
 def test_an_issuer_without_an_address_is_refused(tmp_path: Path) -> None:
@@ -205,7 +215,7 @@ def test_an_issuer_without_an_address_is_refused(tmp_path: Path) -> None:
         open_memory(tmp_path / "memory.db", worker=False, identity=identity) as memory,
         pytest.raises(SettingsError, match="must be addresses"),
     ):
-        mcp_app(memory, "ming", "default", wall_clock, host="127.0.0.1", port=1)
+        mcp_app(memory, "ming", "default", wall_clock, host="127.0.0.1", url="http://127.0.0.1:1/mcp")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

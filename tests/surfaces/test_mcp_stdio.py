@@ -117,6 +117,16 @@ def test_lines_that_are_no_messages_are_answered_too(jiyi: Cli) -> None:
     assert b"Traceback" not in done.stderr
 
 
+def test_what_cannot_be_read_as_it_was_meant_is_answered_and_not_stored(jiyi: Cli) -> None:
+    gbk = json.dumps(asked(5, "memory_add", text="我喜欢红茶"), ensure_ascii=False).encode("gbk")
+    ids = [f'{{"jsonrpc":"2.0","id":{odd},"method":"ping"}}'.encode() for odd in ("null", "1.5", "true", "{}")]
+    done = jiyi.process("mcp", stdin=wire(HELLO, READY, gbk, *ids))
+    assert b"UTF-8" in done.stdout
+    assert done.stdout.count(b"-32600") == 5
+    assert answers(done)[5]["code"] == -32600
+    assert jiyi.json("memories")["memories"] == []
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_a_signal_ends_it_cleanly(jiyi: Cli, number: signal.Signals) -> None:

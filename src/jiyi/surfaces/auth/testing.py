@@ -51,11 +51,14 @@ def issue(
     """
     if not policy.issuer or not policy.audience:
         raise SettingsError(
-            "identity.issuer and identity.audience are missing: the token must name what the service trusts"
+            "identity.issuer and identity.audience are missing: the token must name what the service trusts, so set both in "
+            "jiyi.toml, under [identity]"
         )
     scope = Scope(user, tenant)
     try:
         key = ECKey.import_key(path.read_bytes())
+        if not key.is_private:
+            raise ValueError("a public key")
     except (OSError, JoseError, ValueError):
         raise InputError(f"{path} holds no private key of P-256 in PEM") from None
     at = int(now.timestamp())

@@ -53,10 +53,13 @@ def serve(
     http = _part("jiyi.surfaces.http.server")
     settings = call.settings
     where, number = host or settings.service.host, settings.service.port if port is None else port
-    http.check_binding(settings.identity, where)
-    with open_memory(settings=call.settings_for_service(worker=worker)) as memory:
-        call.out.note(f"serving {memory.info().place} on http://{where}:{number}/v1 ({settings.identity.mode} mode)")
-        http.serve(memory, where, number)
+    with (
+        http.listening(settings.identity, where, number) as sockets,
+        open_memory(settings=call.settings_for_service(worker=worker)) as memory,
+    ):
+        at = http.address_of(where, sockets)
+        call.out.note(f"serving {memory.info().place} on {at}/v1 ({settings.identity.mode} mode)")
+        http.serve(memory, sockets)
 
 
 def token(

@@ -62,9 +62,8 @@ def _over_http(call: Call, host: str | None, port: int | None, hosts: list[str],
     server = load_surface("http.server", needs, "mcp,server", PACKAGES)
     settings = call.settings_for_service(worker=worker)
     where, number = host or settings.service.host, settings.service.port if port is None else port
-    with open_memory(settings=settings) as layer:
-        made = app.mcp_app(layer, call.user, call.tenant, wall_clock, host=where, port=number, hosts=hosts)
-        call.out.note(
-            f"serving {layer.info().place} on http://{where}:{number}{app.PATH} ({settings.identity.mode} mode)"
-        )
-        server.run(made, where, number, settings.service)
+    with server.listening(settings.identity, where, number) as sockets, open_memory(settings=settings) as layer:
+        at = server.address_of(where, sockets)
+        made = app.mcp_app(layer, call.user, call.tenant, wall_clock, host=where, url=f"{at}{app.PATH}", hosts=hosts)
+        call.out.note(f"serving {layer.info().place} on {at}{app.PATH} ({settings.identity.mode} mode)")
+        server.run(made, sockets, settings.service)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Language, Role, Source, Tier
@@ -47,6 +47,12 @@ class Turn(BaseModel):
     agent: Name | None = None
     app: Name | None = None
     run: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_text(self) -> Self:
+        if self.text is not None and self.content is not None:
+            raise ValueError("give one of text and content: the other would be lost")
+        return self
 
 
 class Observe(Body):

@@ -10,6 +10,9 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from jiyi.domain.access import Right
 from jiyi.domain.scope import Scope
@@ -76,8 +79,9 @@ async def _enter(request: Request, right: Right, user: str | None, where: str | 
     service: Service = request.app.state.service
     identity: Identity = request.state.identity
     body = await _json(request, service.policy.depth)
+    _check_known(request, body)
     named = [body.get(name) for name in USERS] + request.query_params.getlist("user")
-    named += [*request.query_params.getlist("user_id"), None if user is None else unquote(user)]
+    named += [*request.query_params.getlist("user_id"), None if user is None else _unquoted(user)]
     tenants = [body.get(name) for name in TENANTS] + request.query_params.getlist("tenant")
     tenants += request.query_params.getlist("tenant_id")
     scope = scope_of(identity, users=_names(named), tenants=_names(tenants))
@@ -87,6 +91,37 @@ async def _enter(request: Request, right: Right, user: str | None, where: str | 
     tz = service.settings.timezone if where is None else _zone_name(where)
     me = service.memory.scope(scope.user, tenant=scope.tenant, tz=tz, surface=SURFACE, who=identity.who)
     return Call(service, identity, me, zone(tz))
+
+
+def _check_known(request: Request, body: dict[str, Any]) -> None:
+    """What nobody would read is refused: whoever wrote `?dry_run=true` where it belongs into the body meant to change nothing.
+
+    Raises:
+        InputError: a parameter, or a part of the body, that this route does not have.
+    """
+    route: APIRoute = request.scope["route"]
+    known = _query_of(route.dependant) | {*USERS, *TENANTS}
+    if unknown := sorted(set(request.query_params) - known):
+        takes = ", ".join(sorted(known - {*USERS, *TENANTS})) or "none"
+        raise InputError(f"no query parameter {', '.join(map(repr, unknown))} here, it takes {takes}: nothing was done")
+    if route.body_field is None and (unknown := sorted(set(body) - {*USERS, *TENANTS})):
+        raise InputError(
+            f"the body is not read here, so that {', '.join(map(repr, unknown))} says nothing: nothing was done"
+        )
+
+
+def _query_of(part: Dependant) -> set[str]:
+    return {field.alias for field in part.query_params}.union(*map(_query_of, part.dependencies))
+
+
+def _unquoted(user: str) -> str:
+    """Raises: InputError: no percent-encoded name."""
+    try:
+        if user.isascii():
+            return unquote(user, errors="strict")
+    except UnicodeDecodeError:
+        pass
+    raise InputError("X-Jiyi-User must be percent-encoded UTF-8: %E6%9D%8E%E6%98%8E stands for 李明")
 
 
 def _zone_name(name: str) -> str:
@@ -103,16 +138,28 @@ def _names(values: list[Any]) -> list[str]:
     given = [value for value in values if value is not None]
     if not all(isinstance(value, str) for value in given):
         raise InputError("user and tenant must be text")
+    # What a query does not hold as UTF-8 arrives as this character, so that many names would become one.
+    if any("\ufffd" in name for name in given):
+        raise InputError("the name of a user or tenant is not encoded as UTF-8")
     return given
 
 
 async def _json(request: Request, depth: int) -> dict[str, Any]:
-    """The body, if it is a JSON object. Raises: InputError: too deep, or half a character in it."""
-    if "json" not in request.headers.get("content-type", "") or not await request.body():
+    """The body, if it is a JSON object.
+
+    Raises:
+        InputError: too deep, or half a character in it. HTTPException: 400, it cannot be read.
+    """
+    raw = await request.body()
+    if not raw or "json" not in request.headers.get("content-type", "").lower():
         return {}
-    body = await request.json()
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise HTTPException(400) from None
     _check_depth(body, depth)
-    if b"\\ud" in (await request.body()).lower():
+    # Half a character can only come as an escape, or in an encoding other than UTF-8, which has zeros in it.
+    if b"\0" in raw or b"\\ud" in raw.lower():
         _check_characters(body)
     return body if isinstance(body, dict) else {}
 

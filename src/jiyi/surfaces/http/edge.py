@@ -141,7 +141,14 @@ def _check_local(scope: Scope, headers: Headers) -> None:
     client = scope.get("client")
     if client is not None and not is_loopback(client[0]):
         raise NotAllowed("without tokens jiyi serves this machine only")
-    host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
     origin = headers.get("origin")
-    if not is_loopback(host) or (origin is not None and not is_loopback(urlsplit(origin).hostname or "")):
+    hosts = [_host(f"//{headers.get('host', '')}"), *([] if origin is None else [_host(origin)])]
+    if not all(is_loopback(host) for host in hosts):
         raise NotAllowed("without tokens jiyi serves programs of this machine, under its own name: 127.0.0.1")
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:  # brackets that hold no address
+        return ""

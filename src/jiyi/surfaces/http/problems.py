@@ -52,6 +52,14 @@ WHEN: Mapping[int, str] = {
 """The problems that any route may answer with."""
 
 
+NEXT: Mapping[int, str] = {
+    400: "the body cannot be read: send JSON in UTF-8, not nested too deeply; nothing was done",
+    404: "nothing is at this address: /v1/openapi.json lists what there is",
+    405: "this address does not take that method: see Allow, and /v1/openapi.json",
+}
+"""What is said where the framework only names the status."""
+
+
 class Flaw(BaseModel):
     """`where`: the way into the body, or the name of a parameter."""
 
@@ -143,4 +151,4 @@ async def _plain(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
     kind = "".join(word.capitalize() for word in phrase.replace("-", " ").split())
-    return problem(kind, error.status_code, str(error.detail), headers=error.headers)
+    return problem(kind, error.status_code, NEXT.get(error.status_code, str(error.detail)), headers=error.headers)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
 import signal
+import socket
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import uvicorn
 
+from jiyi.errors import SettingsError
 from jiyi.memory_layer import MemoryLayer
-from jiyi.settings import ServicePolicy
+from jiyi.settings import IdentityPolicy, ServicePolicy
 from jiyi.surfaces.auth.entrance import check_binding
 from jiyi.surfaces.http.app import create_app
 
@@ -46,26 +52,91 @@ def log_to_stderr() -> None:
     logging.getLogger("uvicorn.access").disabled = True  # it would write whole addresses, with what was asked in them
 
 
-def serve(memory: MemoryLayer, host: str, port: int) -> None:
+@contextmanager
+def listening(policy: IdentityPolicy, host: str, port: int) -> Iterator[list[socket.socket]]:
+    """Sockets at every address of a host, before anything else is opened; with port 0 at one that is free.
+
+    Raises:
+        SettingsError: there is no such address, somebody listens there, or nobody may who needs no token.
+    """
+    check_binding(policy, host)
+    with ExitStack() as stack:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            sockets: list[socket.socket] = []
+            for family, kind, protocol, _, address in dict.fromkeys(found):
+                number = sockets[0].getsockname()[1] if sockets else port
+                one = _bound(family, kind, protocol, (address[0], number, *address[2:]), needed=len(found) == 1)
+                if one is not None:
+                    sockets.append(stack.enter_context(one))
+            if not sockets:
+                raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or "no such name"
+            raise SettingsError(
+                f"jiyi cannot listen on {host}, port {port} ({why}): if it is running there already, end that, or choose "
+                "another with --host and --port (service.host, service.port)"
+            ) from None
+        yield sockets
+
+
+def _bound(family: int, kind: int, protocol: int, address: tuple[Any, ...], *, needed: bool) -> socket.socket | None:
+    """A bound socket; None where a name has an address that this machine does not."""
+    try:
+        made = socket.socket(family, kind, protocol)
+    except OSError:
+        if needed:
+            raise
+        return None
+    try:
+        if os.name == "posix":  # elsewhere two could then listen at one address
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+    except OSError as error:
+        made.close()
+        if needed or error.errno != errno.EADDRNOTAVAIL:
+            raise
+        return None
+    return made
+
+
+def address_of(host: str, sockets: Sequence[socket.socket]) -> str:
+    """Where clients find it: `http://127.0.0.1:8765`, `http://[::1]:8765`."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{sockets[0].getsockname()[1]}"
+
+
+def serve(memory: MemoryLayer, sockets: Sequence[socket.socket]) -> None:
     """Serve until the process is told to stop (SIGTERM, Ctrl-C): then requests under way are finished, and no more come in.
 
     Raises:
-        SettingsError: an address or an identity that cannot be served.
+        SettingsError: an identity that cannot be served.
     """
-    check_binding(memory.settings.identity, host)
-    run(create_app(memory), host, port, memory.settings.service)
+    run(create_app(memory), sockets, memory.settings.service)
 
 
-def run(app: Any, host: str, port: int, policy: ServicePolicy) -> None:
+class _Server(uvicorn.Server):
+    """Says where it runs once it does: uvicorn says so only of sockets that it made itself."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            where = address_of((sockets or [])[0].getsockname()[0], sockets or [])
+            logging.getLogger("jiyi.http").info(f"running on {where}")
+
+
+def run(app: Any, sockets: Sequence[socket.socket], policy: ServicePolicy) -> None:
     """Run an ASGI application until the process is told to stop."""
     log_to_stderr()
     config = uvicorn.Config(
-        app, host=host, port=port, access_log=False, log_config=None, lifespan="on", server_header=False,
+        app, access_log=False, log_config=None, lifespan="on", server_header=False,
         timeout_graceful_shutdown=max(1, round(policy.stop_seconds)), h11_max_incomplete_event_size=64 * 1024,
         # Who calls is told by a token; an address in a header is anybody's word.
         proxy_headers=False, ws="none",
     )  # fmt: skip
-    server = uvicorn.Server(config)
+    server = _Server(config)
 
     def stop(*_: object) -> None:
         server.should_exit = True
@@ -74,4 +145,4 @@ def run(app: Any, host: str, port: int, policy: ServicePolicy) -> None:
     # the memory is closed and what reading left is written.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    server.run()
+    server.run(list(sockets))

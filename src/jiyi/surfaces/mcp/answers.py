@@ -20,7 +20,10 @@ from jiyi.surfaces.mcp.desk import Desk
 
 ITEM_URI = "jiyi://item/"
 """Before an id: the address under which an item is read as a resource."""
-_TAG = re.compile(r"[<＜﹤](\s*/?\s*memory\s*)[>＞﹥]", re.IGNORECASE)
+_TAG = re.compile(
+    r"[<＜﹤]([\s\u200c\u200d/]*" + r"[\u200c\u200d]*".join("memory") + r"(?![\w-])[^>＞﹥]*)([>＞﹥]|$)", re.IGNORECASE
+)
+"""Every way to write the tag of the fence: with attributes, with what nobody sees between its letters, and left open."""
 
 
 class Entry(BaseModel):
@@ -189,8 +192,12 @@ def cut(text: str, chars: int) -> str:
 def quoted(text: str, chars: int) -> str:
     """Text as data, line by line: code stays as it is, but for a mark before each line and a fence that it would close."""
     lines = visible(text).splitlines() or [""]
-    whole = "\n".join("> " + _TAG.sub(r"‹\1›", line) for line in lines)
+    whole = "\n".join("> " + _TAG.sub(_blunted, line) for line in lines)
     return whole if len(whole) <= chars else f"{whole[:chars]}…\n(the first {chars:,} of {len(whole):,} characters)"
+
+
+def _blunted(tag: re.Match[str]) -> str:
+    return f"‹{tag[1]}{'›' if tag[2] else ''}"
 
 
 # ------------------------------------------------------------------ entries

@@ -64,13 +64,14 @@ def caller() -> Identity:
 
 
 def mcp_app(
-    layer: MemoryLayer, user: str, tenant: str, clock: Clock, *, host: str, port: int, hosts: Sequence[str] = ()
+    layer: MemoryLayer, user: str, tenant: str, clock: Clock, *, host: str, url: str, hosts: Sequence[str] = ()
 ) -> Starlette:
     """The ASGI application. In jwt mode it takes tokens of the issuer and service keys; in local mode it speaks for one user,
     takes no token, and is reached from this machine alone.
 
     Args:
         user, tenant: the one user of local mode.
+        url: where clients find it, unless `mcp.url` says it.
         hosts: values of the `Host` header that are taken besides those of this machine: `memory.example.com`.
 
     Raises:
@@ -84,9 +85,9 @@ def mcp_app(
         identity = configured(user, tenant)
         server = MemoryServer(layer, lambda: identity, clock, limits)
     else:
-        url = layer.settings.mcp.url or f"http://{host}:{port}{PATH}"
+        known_as = layer.settings.mcp.url or url
         server = MemoryServer(
-            layer, caller, clock, limits, token_verifier=Door(entrance, clock), auth=_auth(policy.issuer, url)
+            layer, caller, clock, limits, token_verifier=Door(entrance, clock), auth=_auth(policy.issuer, known_as)
         )
     allowed = [*layer.settings.mcp.allowed_hosts, *hosts]
     app = server.streamable_http_app(

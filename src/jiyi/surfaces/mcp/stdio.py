@@ -214,15 +214,36 @@ def _message(line: bytes | None, limit: int) -> JSONRPCMessage:
     if line is None:
         raise _Unreadable(None, PARSE_ERROR, f"a line of more than {limit:,} bytes: send less at once")
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        # What has an id waits for an answer; with one that cannot be an id the SDK takes it for a notification.
+        if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
+            return message
     except ValidationError:
-        found, mended = _mended(line)
+        pass
+    found, mended = _mended(line)
     try:
-        return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(mended, by_name=False)
     except ValidationError:
-        named = found.get("id") if isinstance(found, dict) else None
-        known = named if isinstance(named, str | int) and not isinstance(named, bool) else None
-        raise _Unreadable(known, INVALID_REQUEST, "no JSON-RPC 2.0 message, or nested too deeply") from None
+        raise _unanswerable(found, "no JSON-RPC 2.0 message, or nested too deeply") from None
+    if isinstance(message, JSONRPCNotification) and "id" in found:
+        raise _unanswerable(found, "an id must be text or a whole number")
+    if not _is_utf8(line):
+        raise _unanswerable(found, "the line is not in UTF-8, and what it says would be lost: send UTF-8")
+    return message
+
+
+def _unanswerable(found: Any, said: str) -> _Unreadable:
+    named = found.get("id") if isinstance(found, dict) else None
+    known = named if isinstance(named, str | int) and not isinstance(named, bool) else None
+    return _Unreadable(known, INVALID_REQUEST, said)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _mended(line: bytes) -> tuple[Any, str]:
