@@ -239,7 +239,7 @@ def test_what_cannot_be_served_is_said_and_not_served(jiyi: Cli) -> None:
     for args, environment, words in (
         (("serve", "--host", "0.0.0.0"), {}, "this machine only"),
         (("serve", "--port", "0"), {"JIYI_IDENTITY__MODE": "jwt"}, "identity."),
-        (("token", "--key", "k.pem"), {}, "identity.issuer"),
+        (("token", "--key", str(jiyi.home / "k.pem")), {}, "identity.issuer"),
         (("key", "add", " "), {}, "name"),
         (("key", "revoke", "nothing"), {}, "key list"),
     ):
@@ -256,8 +256,9 @@ def test_what_cannot_be_served_is_said_and_not_served(jiyi: Cli) -> None:
 
 def test_a_public_key_signs_no_token(jiyi: Cli) -> None:
     trusted = {"JIYI_IDENTITY__ISSUER": "https://issuer.example", "JIYI_IDENTITY__AUDIENCE": "jiyi"}
-    jiyi("token", "--key", "k.pem", **trusted)
-    assert "private key" in jiyi("token", "--key", "k.pem.pub", code=1, **trusted).stderr
+    key = str(jiyi.home / "k.pem")
+    jiyi("token", "--key", key, **trusted)
+    assert "private key" in jiyi("token", "--key", f"{key}.pub", code=1, **trusted).stderr
 
 
 def test_where_it_listens_is_said_as_an_address() -> None:
