@@ -97,6 +97,49 @@ def test_talk_about_a_pass_phrase_stays(text: str) -> None:
     assert redact(text) == text
 
 
+# A word with digits around a mark that ends most values; letters and digits on both sides.
+PARTS = st.from_regex(r"[a-z]{2,5}[0-9]{2,4}", fullmatch=True)
+MARKS = st.sampled_from([*"&,;(<|'\"{[)>]}!@#$%^*_+-=~.?/", "&&", "](", "%&", "$;"])
+
+
+@given(
+    PARTS,
+    MARKS,
+    PARTS,
+    st.sampled_from(["My password is {}", "密码是 {}", "password={}", "password: {}", "我的密码：{}"]),
+)
+@example("abc1", "&", "def123", "My password is {}")
+@example("Xk9", "(", "ab9", "我的密码是 {}")
+def test_no_piece_of_a_password_with_marks_in_it_stays(one: str, mark: str, other: str, said: str) -> None:
+    redacted = redact(said.format(one + mark + other))
+    assert one not in redacted
+    assert other not in redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password is wrong;try again", "password = read_password(user1)", "password: string,name: string", "密码不对,重试2次",
+        "password|token|secret", "my password is fine, 3 tries left",
+    ],
+)  # fmt: skip
+def test_what_goes_on_after_a_mark_is_no_password(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["我住在北京市海淀区中关村大街27号3单元502室", "大兴区黄村大街3号", "我家在中关村大街1号院5号楼", "学院路37号"],
+)
+def test_a_street_may_be_named_after_a_village(text: str) -> None:
+    assert "号" not in redact(text)
+
+
+@pytest.mark.parametrize("text", ["走在村路8号", "道路123号文件", "一路8号"])
+def test_what_is_no_street_stays(text: str) -> None:
+    assert redact(text) == text
+
+
 def test_a_label_shows_little() -> None:
     hidden = {"private_key": 0, "api_key": 0, "password": 0, "address": 0, "ip": 0}
     for sample in samples.positives(seed=13, rounds=1):

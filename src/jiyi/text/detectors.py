@@ -12,6 +12,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from jiyi.text.assigned import whole_value
 from jiyi.text.checksums import (
     credit_code_check,
     iban_check,
@@ -175,9 +176,11 @@ def _assigned_values(shadow: str, rules: RedactionRules) -> Iterator[Hit]:
     for match in rules.assigned.finditer(lower):
         group = match.lastgroup or "bare"
         start, end = match.span(group)
+        is_key = rules.key_names.fullmatch(match["name"]) is not None
+        if match["bare"] and not is_key:
+            end = whole_value(shadow, start, end, match["join"])
         while end > start and shadow[end - 1] in ".:?":
             end -= 1
-        is_key = rules.key_names.fullmatch(match["name"]) is not None
         if _gives_away(shadow, match, start, end, is_key, rules):
             yield Hit(start, end, "api_key" if is_key else "password")
 
@@ -527,6 +530,11 @@ def _zh_addresses(shadow: str, rules: RedactionRules) -> Iterator[Hit]:
             continue
         lead = _STREET_START.match(shadow, start, start + head.start())
         start, name = lead.end() if lead else start, shadow[lead.end() if lead else start : start + head.start()]
+        if not name and lead and shadow[start - 1] in "村镇乡区":
+            # 中关村大街: the place is the street's name.
+            lead = _STREET_START.match(shadow, match.start(), start - 1)
+            start = lead.end() if lead else match.start()
+            name = shadow[start : match.start() + head.start()] if match.start() + head.start() - start > 1 else ""
         # 道路123号文件, 一路8号: no street is called so.
         if name not in _NO_STREETS:
             yield Hit(start, end, "address")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jiyi.errors import SettingsError
-
-BLANK = "\ue000"
-"""Stands for each character of a label. No detector reads over it."""
+from jiyi.text.assigned import BARE
+from jiyi.text.assigned import BLANK as BLANK
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +106,13 @@ def _names(names: Sequence[str]) -> str:
 
 def _assigned(names: Sequence[str]) -> re.Pattern[str]:
     """A name, what joins it to its value, and the value, quoted or bare. For a text in lower case."""
-    bare = rf"[^\s\"'“”‘’「」`<>(){{}}\[\]|,;&\u3000-\u303f\u3400-\u9fff\uff00-\uffef{BLANK}]"
     latin, other = [n.lower() for n in names if n.isascii()], [n.lower() for n in names if not n.isascii()]
     return re.compile(
         rf"(?P<name>(?:(?:pass|pw)(?=\s?[:=])(?<![a-z]pass)(?<![a-z]pw)|{_names(latin)})(?![A-Za-z])|{_names(other)})"
         r"(?P<join>[\"'`]?\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}|\s{0,2}(?:(?:还|就|也|都)?(?:是|为|改成了?|改为|换成了?|设成了?|设为|设置为|设置成|用的是|叫)|号?[是为])\s{0,2}[::]?\s{0,2}"
         r"|\s{1,3}(?:is now|is|was|to|are|will be)\s{1,3}:?\s?|\s{0,2})"
         rf"(?:\"(?P<q1>[^\"\n{BLANK}]{{1,300}})\"|'(?P<q2>[^'\n{BLANK}]{{1,300}})'|“(?P<q3>[^”\n{BLANK}]{{1,300}})”|「(?P<q4>[^」\n{BLANK}]{{1,300}})」"
-        rf"|`(?P<q5>[^`\n{BLANK}]{{1,300}})`|(?P<bare>{bare}+))"
+        rf"|`(?P<q5>[^`\n{BLANK}]{{1,300}})`|(?P<bare>{BARE}+))"
     )
 
 
