@@ -56,9 +56,9 @@ class AsyncScopedMemory(_Twin):
     def user(self) -> Scope:
         return self._plain.user  # type: ignore[no-any-return]
 
-    def once(self, key: str, request: bytes = b"") -> AsyncScopedMemory:
+    def once(self, key: str, request: bytes = b"", *, call: str = "") -> AsyncScopedMemory:
         """This memory for one request; there is nothing to wait for."""
-        return AsyncScopedMemory(self._plain.once(key, request), self._executor)
+        return AsyncScopedMemory(self._plain.once(key, request, call=call), self._executor)
 
     observe, remember = _awaited(ScopedMemory.observe), _awaited(ScopedMemory.remember)
     recall, context = _awaited(ScopedMemory.recall), _awaited(ScopedMemory.context)

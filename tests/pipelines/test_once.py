@@ -73,6 +73,17 @@ def test_another_request_under_the_same_key_is_refused(layer: MemoryLayer) -> No
             me.once(wrong)
 
 
+def test_another_call_under_the_same_key_is_refused_also_after_a_forgetting(layer: MemoryLayer) -> None:
+    me = prepared(layer)
+    me.once("k1", b"tea", call="remember").remember("I like green tea")
+    me.forget(memory="m2")
+    before = me.memory("m3")
+    with pytest.raises(ConflictingRequest, match="k1"):
+        me.once("k1", b"m3", call="forget_memory").forget(memory="m3")
+    assert me.memory("m3") == before
+    assert "green tea" in me.once("k1", b"tea", call="remember").remember("I like green tea").memories[0].text
+
+
 def test_what_failed_was_not_done(layer: MemoryLayer) -> None:
     me = prepared(layer)
     with pytest.raises(NotFound):

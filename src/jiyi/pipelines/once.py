@@ -31,18 +31,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request and the key that stands for it, hashed with a secret of the database: neither can be read from there."""
+    """A request and the key that stands for it, hashed with a secret of the database: neither can be read from there. `call`
+    is the name of what is called, which says nothing of what is asked and is kept also when something is forgotten."""
 
     name: str
     key: bytes
     request: bytes
+    call: str = ""
 
     @classmethod
-    def of(cls, key: str, request: bytes, secret: bytes) -> Asked:
+    def of(cls, key: str, request: bytes, secret: bytes, call: str = "") -> Asked:
         """Raises: InputError: a key that cannot be one."""
         name = check_name("the key of a request", key)
         hashed = hmac.digest(secret, b"once\0" + name.encode(), hashlib.sha256)
-        return cls(name, hashed, hmac.digest(secret, b"asked\0" + request, hashlib.sha256) if request else b"")
+        return cls(name, hashed, hmac.digest(secret, b"asked\0" + request, hashlib.sha256) if request else b"", call)
 
 
 def write_once(
@@ -63,11 +65,13 @@ def write_once(
     def once(unit: Unit) -> T:
         before = unit.once.get(scope, asked.key)
         if before is not None:
-            if before.request and asked.request and before.request != asked.request:
+            call = before.outcome.get("call", "")
+            other = before.request and asked.request and before.request != asked.request
+            if other or (call and asked.call and call != asked.call):
                 raise ConflictingRequest(asked.name)
             return cast(T, _told_again(unit, scope, before, gateway))
         result = work(unit)
-        outcome = _outcome(result)
+        outcome = _outcome(result) | ({"call": asked.call} if asked.call else {})
         if not outcome["paused"]:  # SPEC C5: nothing was done, so that it can be asked again when the memory is resumed
             unit.once.add(scope, DoneOnce(asked.key, asked.request, outcome, now))
             unit.once.trim(scope, policy.keep, now - timedelta(days=policy.days))

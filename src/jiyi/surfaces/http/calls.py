@@ -194,7 +194,7 @@ async def change(
     if key is None:
         return call
     asked = b"\0".join([request.method.encode(), str(request.url.path).encode(), str(request.url.query).encode()])
-    once = call.me.once(key, asked + b"\0" + await request.body())
+    once = call.me.once(key, asked + b"\0" + await request.body(), call=request.scope["route"].name)
     return Call(call.service, call.identity, once, call.zone)
 
 
