@@ -47,6 +47,7 @@ def test_a_recall_answers_though_its_count_cannot_be_written() -> None:
         assert me.recall("tea").items
     store.busy = False
     assert me.recall("tea").items
+    layer.work()  # waits for what is written aside
     assert heat(data) == 4
     store.busy = True
     assert me.recall("tea").items

@@ -26,27 +26,31 @@ class Gathered(Generic[T]):
         self._store, self._flush_after, self._write, self._what = store, flush_after, write, what
         self._lock = threading.Lock()
         self._notes: list[T] = []
+        self._one_writes = threading.Lock()
+        self._aside: threading.Thread | None = None
 
     def note(self, notes: Iterable[T]) -> None:
-        """Take notes; writes when enough have gathered."""
+        """Take notes; has them written aside when enough have gathered."""
         with self._lock:
             self._notes.extend(notes)
-            full = len(self._notes) >= self._flush_after
-        if full:
-            self._try_to_flush()
+            if len(self._notes) < self._flush_after or (self._aside is not None and self._aside.is_alive()):
+                return
+            self._aside = threading.Thread(target=self._try_to_flush, name="jiyi-reads", daemon=True)
+            self._aside.start()
 
     def flush(self) -> None:
-        """Write what has gathered. Raises: StoreError, and then it is kept for the next time."""
-        with self._lock:
-            notes, self._notes = self._notes, []
-        if not notes:
-            return
-        try:
-            self._store.write(lambda unit: self._write(unit, notes))
-        except StoreError:
+        """Write what has gathered, also what is being written aside. Raises: StoreError, and then it is kept for the next time."""
+        with self._one_writes:
             with self._lock:
-                self._notes = [*notes, *self._notes][-MOST:]
-            raise
+                notes, self._notes = self._notes, []
+            if not notes:
+                return
+            try:
+                self._store.write(lambda unit: self._write(unit, notes))
+            except StoreError:
+                with self._lock:
+                    self._notes = [*notes, *self._notes][-MOST:]
+                raise
 
     def close(self) -> None:
         """Write what has gathered, if the store still takes it."""

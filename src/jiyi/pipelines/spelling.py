@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from string import ascii_lowercase
 
@@ -23,19 +24,20 @@ def spelt(unit: Unit, scope: Scope, question: Question, policy: FusionPolicy) ->
     latin = [t.text for t in question.content if _may_be_misspelt(t.text)]
     if policy.misspelt <= 0 or not latin or unit.text.indexed_up_to(scope) < unit.messages.last_seq(scope):
         return question
-    unknown = [
-        word for word in latin if not any(unit.text.frequencies(scope, kind, latin)[1].get(word) for kind in KINDS)
-    ]
+    known = _counts(unit, scope, latin)
     wider = list(question.wider)
-    for word in unknown:
-        near = sorted(set(_near(word)))
-        held = {kind: unit.text.frequencies(scope, kind, near)[1] for kind in KINDS}
-        counts = {n: sum(h.get(n, 0) for h in held.values()) for n in near}
-        best = max(near, key=lambda n: (counts[n], n))
-        if counts[best] and len(question.content) + len(wider) < MAX_QUERY_TERMS:
+    for word in (word for word in latin if word not in known):
+        held = _counts(unit, scope, sorted(set(_near(word))))
+        if held and len(question.content) + len(wider) < MAX_QUERY_TERMS:
+            best = max(held, key=lambda near: (held[near], near))
             origin = next(i for i, t in enumerate(question.content) if t.text == word)
             wider.append(Wider(replace(question.content[origin], text=best), origin, policy.misspelt, slip=True))
     return question if len(wider) == len(question.wider) else replace(question, wider=tuple(wider))
+
+
+def _counts(unit: Unit, scope: Scope, words: Sequence[str]) -> Counter[str]:
+    """In how many texts each word stands, of those that stand in any."""
+    return sum((Counter(unit.text.frequencies(scope, kind, words)[1]) for kind in KINDS), Counter[str]())
 
 
 def _may_be_misspelt(word: str) -> bool:

@@ -74,8 +74,8 @@ class SqlTextIndex(TextIndex):
         owner = self._access.owner(scope)
         if owner is None:
             return 0, {}
-        found = self.indexes[kind].frequencies(owner, terms) if terms else {}
-        return self._access.counter(owner, f"{kind.value}.documents"), found
+        documents = self._access.counter(owner, f"{kind.value}.documents")
+        return documents, self.indexes[kind].frequencies(owner, terms) if terms and documents else {}
 
     def occurrences(self, scope: Scope, kind: Kind, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
         owner = self._access.owner(scope)

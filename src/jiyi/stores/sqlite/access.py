@@ -54,7 +54,7 @@ class Access:
     `known` holds owners that are committed; those found or made here are in `fresh` until the transaction is.
     """
 
-    __slots__ = ("_connection", "_is_open", "_known", "_writable", "fresh")
+    __slots__ = ("_connection", "_counters", "_is_open", "_known", "_writable", "fresh")
 
     def __init__(self, connection: sqlite3.Connection, known: Mapping[Scope, int], *, writable: bool) -> None:
         self._connection = connection
@@ -62,6 +62,7 @@ class Access:
         self._writable = writable
         self._is_open = True
         self.fresh: dict[Scope, int] = {}
+        self._counters: dict[int, dict[str, int]] = {}
 
     def end(self) -> None:
         """The unit is over: nothing can be done through it any more."""
@@ -146,7 +147,12 @@ class Access:
 
     @damage
     def counter(self, owner: int, name: str) -> int:
-        return int(self.value("SELECT value FROM counter WHERE owner = ? AND name = ?", (owner, name)) or 0)
+        if self._writable:
+            return int(self.value("SELECT value FROM counter WHERE owner = ? AND name = ?", (owner, name)) or 0)
+        # A snapshot does not move, and a recall asks ten times.
+        if owner not in self._counters:
+            self._counters[owner] = dict(self.rows("SELECT name, value FROM counter WHERE owner = ?", (owner,)))
+        return int(self._counters[owner].get(name) or 0)
 
     def take(self, owner: int, name: str, count: int = 1) -> int:
         """Take `count` fresh numbers; returns the first.
