@@ -240,6 +240,13 @@ class Corpus:
 
     def _query(self, rng: random.Random, owner_class: int | str) -> Query:
         owner = self.random_owner(rng) if owner_class == TYPICAL else rng.choice(self.planted[int(owner_class)])
+        return self._query_of(rng, owner)
+
+    def queries_of(self, owner: str, count: int, rng: random.Random) -> list[Query]:
+        """The same of one owner."""
+        return [self._query_of(rng, owner) for _ in range(count)]
+
+    def _query_of(self, rng: random.Random, owner: str) -> Query:
         chinese, drawn = rng.choice(_words_of(self, owner))
         wanted = rng.randint(2, 6)
         known = [word for word in dict.fromkeys(drawn) if word not in self.vocabulary.common]

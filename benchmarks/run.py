@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, graph, judging, search, storage, text, upkeep, vectors
+from benchmarks import gateway, graph, judging, search, service, storage, text, upkeep, vectors
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
@@ -22,6 +22,7 @@ TARGETS = {
     "judging": (judging.main, []),
     "vectors": (vectors.main, []),
     "search": (search.main, []),
+    "service": (service.main, []),
     "graph": (graph.main, ["--edges", "100000"]),
 }
 REPORTS = Path("reports")

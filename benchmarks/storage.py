@@ -109,6 +109,12 @@ def build(bench: Bench, *, grown: bool) -> list[Build]:
     return [built for names, entries in groups for built in _build_group(bench, names, entries)]
 
 
+def fill_some(bench: Bench, recipes: list[str], ours: list[str]) -> None:
+    """Fill only these stores, where they are not there yet."""
+    _build_group(bench, recipes, bench.corpus.in_arrival_order())
+    _build_group(bench, ours, bench.corpus.by_owner())
+
+
 def _build_group(bench: Bench, names: list[str], entries: Iterator[Entry]) -> list[Build]:
     notes = {name: bench.path(name).with_suffix(".json") for name in names}
     kept = [json.loads(note.read_text()) for note in notes.values() if note.exists()]

@@ -284,6 +284,8 @@ class ServicePolicy:
     stop_seconds: float = 30.0
     # Whether /metrics answers.
     metrics: bool = True
+    # Processes that serve the address together; each opens the memory, and counts requests for itself.
+    processes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

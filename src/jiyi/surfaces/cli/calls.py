@@ -102,9 +102,9 @@ class Call:
         """The settings of this call. A command runs due jobs itself, so there is no worker thread."""
         return load_settings(self.common.db, timezone=self.common.tz, worker=False, **overrides)
 
-    def settings_for_service(self, *, worker: bool) -> Settings:
+    def settings_for_service(self, *, worker: bool, **overrides: Any) -> Settings:
         """The settings of a process that stays: its jobs run in threads of its own, or in another process."""
-        return load_settings(self.common.db, timezone=self.common.tz, worker=worker)
+        return load_settings(self.common.db, timezone=self.common.tz, worker=worker, **overrides)
 
     @cached_property
     def zone(self) -> tzinfo:

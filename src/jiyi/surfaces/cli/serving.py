@@ -44,6 +44,10 @@ def serve(
         bool,
         typer.Option("--worker/--no-worker", help="Run background jobs here, or leave them to `jiyi work --stay`."),
     ] = True,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="So many serve the address together. (service.processes)"),
+    ] = None,
 ) -> None:
     """Serve memory over HTTP, under /v1, until it is stopped.
 
@@ -51,15 +55,17 @@ def serve(
     identity.mode = jwt it takes tokens of your issuer: docs/service.md.
     """
     http = _part("jiyi.surfaces.http.server")
-    settings = call.settings
+    given = {} if processes is None else {"service": {"processes": processes}}
+    settings = call.settings_for_service(worker=worker, **given)
     where, number = host or settings.service.host, settings.service.port if port is None else port
-    with (
-        http.listening(settings.identity, where, number) as sockets,
-        open_memory(settings=call.settings_for_service(worker=worker)) as memory,
-    ):
-        at = http.address_of(where, sockets)
-        call.out.note(f"serving {memory.info().place} on {at}/v1 ({settings.identity.mode} mode)")
-        http.serve(memory, sockets)
+    with http.listening(settings.identity, where, number) as sockets:
+        several = settings.service.processes
+        sibling = _part("jiyi.surfaces.http.processes").multiply(several) if several > 1 else None
+        with open_memory(settings=settings) as memory:
+            at = http.address_of(where, sockets)
+            if sibling is None or sibling.number == 1:
+                call.out.note(f"serving {memory.info().place} on {at}/v1 ({settings.identity.mode} mode)")
+            http.serve(memory, sockets, sibling)
 
 
 def token(

@@ -29,13 +29,16 @@ Whose memory a call is about follows from its token (`Authorization: Bearer …`
 _token = HTTPBearer(auto_error=False, description="A token of the issuer, or a service key.")
 
 
-def create_app(memory: MemoryLayer, clock: Clock = wall_clock) -> FastAPI:
+def create_app(memory: MemoryLayer, clock: Clock = wall_clock, *, process: int = 1) -> FastAPI:
     """The application over an open memory. Who runs it closes the memory, after it has stopped.
+
+    Args:
+        process: which of several processes at one address this is, for the metrics.
 
     Raises:
         SettingsError: identity is not set up so that it could work.
     """
-    service = Service(memory, clock)
+    service = Service(memory, clock, process)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -20,43 +20,44 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The numbers of one service."""
+    """The numbers of one process; those of the queue are of all."""
 
-    def __init__(self, memory: MemoryLayer, clock: Clock) -> None:
+    def __init__(self, memory: MemoryLayer, clock: Clock, process: int = 1) -> None:
+        self._process = str(process)
         self._registry = CollectorRegistry()
         self._requests = Counter(
-            "jiyi_http_requests_total", "Requests, by operation and status.", ["operation", "status"],
+            "jiyi_http_requests_total", "Requests, by operation and status.", ["operation", "status", "process"],
             registry=self._registry,
         )  # fmt: skip
         self._seconds = Histogram(
             "jiyi_http_request_seconds",
             "How long requests took.",
-            ["operation"],
+            ["operation", "process"],
             buckets=SECONDS,
             registry=self._registry,
         )
         self._channels = Histogram(
-            "jiyi_recall_channel_seconds", "How long each channel of a recall took.", ["channel"], buckets=SECONDS,
+            "jiyi_recall_channel_seconds", "How long each channel of a recall took.", ["channel", "process"], buckets=SECONDS,
             registry=self._registry,
         )  # fmt: skip
         self._refused = Counter(
             "jiyi_plans_refused_total",
             "Changes that the gateway refused, by reason.",
-            ["reason"],
+            ["reason", "process"],
             registry=self._registry,
         )
         self._registry.register(_Queue(memory, clock))
 
     def request(self, operation: str, status: int, seconds: float) -> None:
-        self._requests.labels(operation, str(status)).inc()
-        self._seconds.labels(operation).observe(seconds)
+        self._requests.labels(operation, str(status), self._process).inc()
+        self._seconds.labels(operation, self._process).observe(seconds)
 
     def recalled(self, took: Mapping[str, float]) -> None:
         for channel, seconds in took.items():
-            self._channels.labels(channel).observe(seconds)
+            self._channels.labels(channel, self._process).observe(seconds)
 
     def refused(self, reason: str) -> None:
-        self._refused.labels(reason).inc()
+        self._refused.labels(reason, self._process).inc()
 
     def text(self) -> bytes:
         return generate_latest(self._registry)

@@ -20,7 +20,12 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.settings import IdentityPolicy, ServicePolicy
 from jiyi.surfaces.auth.entrance import check_binding
 from jiyi.surfaces.http.app import create_app
+from jiyi.surfaces.http.processes import Sibling
 
+QUEUE = 2048
+"""Connections that may wait until one is taken."""
+TAKEN_AT_A_TIME = 1
+"""Of several processes none should take all that wait, while the others have nothing to do."""
 LOGGERS = {"jiyi": logging.INFO, "uvicorn": logging.INFO, "mcp": logging.WARNING}
 
 
@@ -108,35 +113,45 @@ def address_of(host: str, sockets: Sequence[socket.socket]) -> str:
     return f"http://{name}:{sockets[0].getsockname()[1]}"
 
 
-def serve(memory: MemoryLayer, sockets: Sequence[socket.socket]) -> None:
+def serve(memory: MemoryLayer, sockets: Sequence[socket.socket], sibling: Sibling | None = None) -> None:
     """Serve until the process is told to stop (SIGTERM, Ctrl-C): then requests under way are finished, and no more come in.
+
+    Args:
+        sibling: which of several processes at these sockets this one is.
 
     Raises:
         SettingsError: an identity that cannot be served.
     """
-    run(create_app(memory), sockets, memory.settings.service)
+    sibling = sibling or Sibling()
+    run(create_app(memory, process=sibling.number), sockets, memory.settings.service, sibling)
 
 
 class _Server(uvicorn.Server):
     """Says where it runs once it does: uvicorn says so only of sockets that it made itself."""
 
+    sibling = Sibling()
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            for one in sockets or []:
+                one.listen(QUEUE)  # asyncio lets no more wait than it takes at a time
+            self.sibling.serves()
             where = address_of((sockets or [])[0].getsockname()[0], sockets or [])
             logging.getLogger("jiyi.http").info(f"running on {where}")
 
 
-def run(app: Any, sockets: Sequence[socket.socket], policy: ServicePolicy) -> None:
+def run(app: Any, sockets: Sequence[socket.socket], policy: ServicePolicy, sibling: Sibling | None = None) -> None:
     """Run an ASGI application until the process is told to stop."""
     log_to_stderr()
     config = uvicorn.Config(
         app, access_log=False, log_config=None, lifespan="on", server_header=False,
         timeout_graceful_shutdown=max(1, round(policy.stop_seconds)), h11_max_incomplete_event_size=64 * 1024,
         # Who calls is told by a token; an address in a header is anybody's word.
-        proxy_headers=False, ws="none",
+        proxy_headers=False, ws="none", backlog=TAKEN_AT_A_TIME if policy.processes > 1 else QUEUE,
     )  # fmt: skip
     server = _Server(config)
+    server.sibling = sibling or Sibling()
 
     def stop(*_: object) -> None:
         server.should_exit = True

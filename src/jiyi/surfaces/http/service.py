@@ -26,13 +26,13 @@ SLOW_KNOWN = 10_000
 class Service:
     """One memory behind HTTP."""
 
-    def __init__(self, memory: MemoryLayer, clock: Clock) -> None:
+    def __init__(self, memory: MemoryLayer, clock: Clock, process: int = 1) -> None:
         self.memory, self.clock = memory, clock
         self.settings: Settings = memory.settings
         self.policy = self.settings.service
         self.entrance: Entrance = open_entrance(self.settings.identity, memory.service_key)
         self.limits = Limits(self.policy, monotonic)
-        self.metrics = Metrics(memory, clock)
+        self.metrics = Metrics(memory, clock, process)
         self.stopping = False
         self._threads = ThreadPoolExecutor(self.policy.threads, thread_name_prefix="jiyi-http")
         self._slow: OrderedDict[Scope, None] = OrderedDict()
