@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from jiyi.assembly import open_memory
+from jiyi.domain.plans import Verb
 from jiyi.domain.scope import Scope
 from jiyi.jobs import Handler, Runner
 from jiyi.ports import Store, Unit
 from jiyi.queues import Job
+from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import JobPolicy
 from jiyi.stores.reference import open_reference
 from jiyi.stores.sqlite.connection import connect
@@ -95,6 +98,58 @@ def test_many_scopes_due_in_one_night_all_run_once(store: Store) -> None:
     assert work.run_until_idle() == 150
     assert sorted(ran, key=str) == sorted(scopes, key=str)
     assert work.run_until_idle() == 0
+
+
+def test_what_one_scope_has_queued_can_be_done_alone(store: Store) -> None:
+    """Neither what comes round by itself nor what others wait for."""
+    clock, ran = Clock(), list[tuple[Scope, str]]()
+    note: Handler = lambda unit, job, now: ran.append((job.scope, job.kind))  # noqa: E731
+    work, other = runner(store, clock, nightly=note, distil=note), Scope("other")
+
+    def queue(unit: Unit) -> None:
+        for scope in (other, LI):
+            unit.schedule.put(scope, "nightly", clock.now)
+            unit.jobs.put(scope, "distil", {}, clock.now)
+
+    store.write(queue)
+    assert work.run_until_idle(scope=LI) == 1
+    assert ran == [(LI, "distil")]
+    assert work.run_until_idle(scope=Scope("nobody")) == 0
+    assert work.run_until_idle() == 3
+
+
+VERBS: dict[str, Callable[[ScopedMemory, Path], object]] = {
+    "forget": lambda me, _: me.forget(memory="m1"),
+    "forget, seen first": lambda me, _: me.forget(topic="Leeds", dry_run=True),
+    "end": lambda me, _: me.end("s1"),
+    "export": lambda me, folder: me.export(folder / "me.zip"),
+    "write profile": lambda me, folder: me.write_profile(folder / "USER.md"),
+    "redistil": lambda me, _: me.redistil(),
+    "pause": lambda me, _: me.pause(),
+    "minimal": lambda me, _: me.retention("minimal", past=True),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_reads_what_its_user_said_and_does_nothing_else(verb: str, tmp_path: Path) -> None:
+    """Whoever asks for one thing does not wait for the talk of others, nor set off upkeep that is due (SPEC W1, O5)."""
+    clock = Clock()
+    with open_memory("reference", worker=False, clock=clock) as layer:
+        me, hong = layer.scope("ming"), layer.scope("hong")
+        for each in (me, hong):
+            each.observe([{"role": "user", "text": "I live in Leeds."}], session="s1")
+        layer.work()
+        clock.advance(days=100)
+        for each in (me, hong):
+            each.observe([{"role": "user", "text": "我喜欢绿茶。"}], session="s2")
+        before = hong.ledger(), hong.memories(status=None)
+        VERBS[verb](me, tmp_path)
+        assert (hong.ledger(), hong.memories(status=None)) == before
+        verbs = [entry.plan.verb for entry in me.ledger()]
+        assert (verbs.count(Verb.DISTIL), verbs.count(Verb.UPKEEP)) == (2, 0)
+        layer.work()
+        assert "绿茶" in {m.value for m in hong.memories()}
+        assert Verb.UPKEEP in {entry.plan.verb for entry in hong.ledger()}
 
 
 def test_looking_for_due_work_reads_what_is_due_and_no_idle_scope(tmp_path: Path) -> None:

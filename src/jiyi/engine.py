@@ -110,11 +110,23 @@ class Engine:
         Args:
             slow: also those that wait for a language model, for as long as it takes.
         """
+        return self._work(None, limit, slow=slow)
+
+    def work_for(self, scope: Scope, *, slow: bool = False) -> None:
+        """Do what waits for one user, so that all they said before is known. What comes round by itself, as upkeep does, is
+        left for its own time: no verb does more than it says, and nobody waits for other users (SPEC W1).
+
+        Args:
+            slow: as in `work`.
+        """
+        self._work(scope, None, slow=slow)
+
+    def _work(self, scope: Scope | None, limit: int | None, *, slow: bool) -> int:
         self.reads.flush()  # First: upkeep asks when a memory was last read.
         self.traces.flush()
-        done = self._runners[Lane.QUICK].run_until_idle(limit)
+        done = self._runners[Lane.QUICK].run_until_idle(limit, scope)
         if slow and Lane.SLOW in self._runners:
-            done += self._runners[Lane.SLOW].run_until_idle(None if limit is None else limit - done)
+            done += self._runners[Lane.SLOW].run_until_idle(None if limit is None else limit - done, scope)
         self.tidy()
         return done
 
@@ -157,8 +169,9 @@ class Engine:
         write: Callable[[Callable[[Unit], ForgetReceipt]], ForgetReceipt] | None = None,
         seal: str | None = None,
     ) -> ForgetReceipt:
-        """Plan a forgetting and carry it out; with `dry_run` only say what it would do. A topic of which nothing is there
-        leaves nothing. With the `seal` of a preview, only what that showed is forgotten.
+        """Plan a forgetting and carry it out; with `dry_run` only say what it would do, after the same work: what was said
+        is read first. A topic of which nothing is there leaves nothing. With the `seal` of a preview, only what that showed
+        is forgotten.
 
         Args:
             write: the store's by default.
@@ -171,13 +184,13 @@ class Engine:
         def planned(unit: Unit) -> Erasure:
             return parts.forgetting.plan(unit, scope, request, actor, self.clock())
 
+        if not request.everything:
+            self.work_for(scope)  # so that all that rests on it is known
         if dry_run:
             with self.store.read() as unit:
                 erasure = planned(unit)
                 shown = parts.gateway.preview_erasure(erasure, self._copies(unit, scope))
                 return replace(shown, seal=erasure.seal(key, request))
-        if not request.everything:
-            self.work()  # so that all that rests on it is known
 
         def work(unit: Unit) -> ForgetReceipt:
             erasure = planned(unit)
@@ -195,7 +208,7 @@ class Engine:
             return receipt
         self.save_remains()
         if not request.everything:
-            self.work()  # so that what is left of the talk is summarised again
+            self.work_for(scope)  # so that what is left of the talk is summarised again
         if purge:
             self.store.purge()
         return receipt

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from jiyi.domain.scope import Scope
 from jiyi.errors import JiyiError, ModelUnavailable, StoreClosed
 from jiyi.ports import Store, Unit
 from jiyi.queues import Job, Lane
@@ -73,25 +74,29 @@ class Runner:
         # Whoever runs jobs by hand waits for the job that the worker has in hand, instead of finding nothing due.
         self._one_at_a_time = threading.Lock()
 
-    def run_one(self) -> bool:
-        """Run the next due job; false when nothing is due."""
+    def run_one(self, scope: Scope | None = None) -> bool:
+        """Run the next due job; false when nothing is due.
+
+        Args:
+            scope: only what is queued there; what comes round again is left for its own time.
+        """
         with self._one_at_a_time:
             now = self._clock()
-            job = self._store.write(lambda unit: self._claim(unit, now))
+            job = self._store.write(lambda unit: self._claim(unit, now, scope))
             if job is None:
                 return False
             self._run(job)
             return True
 
-    def _claim(self, unit: Unit, now: datetime) -> Job | None:
-        for due in unit.schedule.take(now, DUE_AT_ONCE):
+    def _claim(self, unit: Unit, now: datetime, scope: Scope | None) -> Job | None:
+        for due in unit.schedule.take(now, DUE_AT_ONCE) if scope is None else ():
             unit.jobs.put(due.scope, due.kind, {}, now)
-        return unit.jobs.claim(now, now + self._policy.lease, self._lane)
+        return unit.jobs.claim(now, now + self._policy.lease, self._lane, scope)
 
-    def run_until_idle(self, limit: int | None = None) -> int:
-        """Run due jobs until none is left, or `limit` of them; returns how many ran."""
+    def run_until_idle(self, limit: int | None = None, scope: Scope | None = None) -> int:
+        """Run due jobs until none is left, or `limit` of them; returns how many ran. Those of one scope, or of all."""
         done = 0
-        while (limit is None or done < limit) and self.run_one():
+        while (limit is None or done < limit) and self.run_one(scope):
             done += 1
         return done
 

@@ -70,9 +70,11 @@ class Jobs(Protocol):
     ) -> int:
         """Queue a job; the payload is plain JSON and holds no memory text."""
 
-    def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
+    def claim(
+        self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK, scope: Scope | None = None
+    ) -> Job | None:
         """*Operator.* The next job of the lane that is due and whose scope has none of it running and is not
-        paused, leased to the caller.
+        paused, leased to the caller; of one scope, or of all.
 
         A job that was never tried is due, even if the clock was set back since it was queued.
 

@@ -177,7 +177,7 @@ class ScopedMemory(MemoryReader):
             InputError: the file holds edits that were not read back, or cannot be written.
         """
         tongue = None if language is None else read_language(language)
-        self._engine.work()
+        self._engine.work_for(self._scope)
         where, now, policy = Path(path), self._clock(), self._parts.settings.profile
         with self._store.read() as unit:
             if is_there(where) and not overwrite:
@@ -199,7 +199,7 @@ class ScopedMemory(MemoryReader):
             UnreadableLines: lines that cannot be taken over, with their numbers; nothing was. InputError: no such file,
                 or not one of this user's.
         """
-        self._engine.work()
+        self._engine.work_for(self._scope)
         where, now = Path(path), self._clock()
         file, gateway = load(where, self._stored), self._parts.gateway
         occasion = Occasion(Verb.PROFILE, self._actor, now, f"the user edited {where.name}")
@@ -330,9 +330,9 @@ class ScopedMemory(MemoryReader):
         """Forget for good: one memory, a topic, a session, a span of time, or everything (SPEC F6).
 
         It reaches messages, memories with all their versions, the ledger, every index and view, and jobs. It cannot be
-        undone. Old sources and backups bring nothing back; what the user says anew is learnt. With `dry_run` nothing
-        happens and the receipt says what would. What was said before is distilled first, so that all that rests on it
-        is known.
+        undone. Old sources and backups bring nothing back; what the user says anew is learnt. What was said before is
+        distilled first, so that all that rests on it is known. With `dry_run` nothing more happens, and the receipt says
+        what would.
 
         Args:
             memory: an id such as m42. The words of its value also go from other turns, unless another memory says them.
@@ -387,12 +387,12 @@ class ScopedMemory(MemoryReader):
         What messages state is judged like new talk, as of when it was said; what the user took back or forgot does not
         come back. Memories that no message states any more are retired when nobody but the rules ever spoke for them.
         Every plan can be undone. It runs as jobs in batches, so one that was cut off goes on with the next `work()`.
-        With `dry_run` nothing happens and the answer says what would.
+        With `dry_run` only what waits is distilled, and the answer says what more would happen.
         """
         redistiller, now = self._parts.redistiller, self._clock()
         if not dry_run:
             after = self._store.write(lambda unit: self._begin_redistilling(unit, now))
-            self._engine.work()
+        self._engine.work_for(self._scope)
         with self._store.read() as unit:
             if dry_run:
                 return redistiller.preview(unit, self._scope, now)
@@ -412,7 +412,7 @@ class ScopedMemory(MemoryReader):
                 queue_session(unit, self._scope, name, now)
 
         self._store.write(queue)
-        self._engine.work()
+        self._engine.work_for(self._scope)
         if self._parts.model is not None:
             policy = self._parts.settings.model
 
@@ -422,7 +422,7 @@ class ScopedMemory(MemoryReader):
 
             self._store.write(close)
 
-            self._engine.work(slow=True)
+            self._engine.work_for(self._scope, slow=True)
         return next((s for s in self.summaries(session) if s.block == WHOLE), None)
 
     def upkeep(self, *, dry_run: bool = False) -> Upkept:
@@ -468,8 +468,7 @@ class ScopedMemory(MemoryReader):
 
         What was said before is distilled first. Jobs that could not be done by then wait until the memory is resumed.
         """
-        if not dry_run:
-            self._engine.work()
+        self._engine.work_for(self._scope)
         return self._decide(pause(), dry_run=dry_run)
 
     def resume(self, *, dry_run: bool = False) -> Receipt:
@@ -500,7 +499,7 @@ class ScopedMemory(MemoryReader):
         Raises:
             InputError: the file exists, or cannot be written. TooLarge: above `limits.archive_bytes`.
         """
-        self._engine.work()
+        self._engine.work_for(self._scope)
         self._engine.note_copy(self._scope, "export", Path(path))
         now, limit = self._clock(), self._parts.settings.limits.archive_bytes
         with self._store.read() as unit:
@@ -565,6 +564,8 @@ class ScopedMemory(MemoryReader):
             made = decision.plan(unit, self._scope, self._actor, now)
             return parts.retaining.past(unit, self._scope, made) if past else (made, [])
 
+        if past:
+            self._engine.work_for(self._scope)
         if dry_run:
             with self._store.read() as unit:
                 return parts.gateway.preview(plan(unit)[0])
@@ -576,7 +577,6 @@ class ScopedMemory(MemoryReader):
             unit.jobs.recall(self._scope, now)
             return parts.gateway.trim(unit, self._scope, *plan(unit))
 
-        self._engine.work()
         receipt = self._write(trim)
         self._store.purge()
         return receipt

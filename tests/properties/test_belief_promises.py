@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
@@ -16,6 +18,8 @@ from jiyi.domain.memory import Memory, Source, Status
 from jiyi.domain.plans import Change, replay
 from jiyi.errors import InputError, NotFound, PlanRefused
 from jiyi.memory_layer import MemoryLayer
+from jiyi.pipelines.gateway import Receipt
+from jiyi.pipelines.redistil import Redistilled
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import FULL, Clock
 
@@ -66,6 +70,11 @@ corrects = st.builds(Correct, st.integers(0, 3), st.sampled_from(["DuckDB", "Ann
 replies = st.builds(Reply, st.sampled_from(ANSWERS))
 changes = st.one_of(says, remembers, corrects, replies)
 stories = st.lists(st.one_of(says, changes, st.builds(Wait, st.integers(1, 60))), min_size=2, max_size=8)
+
+DUE: list[Act] = [
+    Say("我们的数据库是 MongoDB。", "s1"), Wait(45), Wait(45), Remember("我们的数据库是 DuckDB", Source.INFERRED),
+]  # fmt: skip
+"""Upkeep is due at its end: the first memory has not been used for three months."""
 
 
 @contextmanager
@@ -155,6 +164,7 @@ def test_the_ledger_tells_exactly_what_an_act_changed(story: list[Act], last: Ac
 @given(
     story=stories.filter(lambda story: any(isinstance(act, Say | Remember) for act in story)), which=st.integers(0, 7)
 )
+@example(story=DUE, which=1)
 def test_a_preview_of_forgetting_is_what_forgetting_does(story: list[Act], which: int) -> None:
     with told(story) as (_, me, _clock):
         before, known = stored(me), me.ledger()
@@ -168,6 +178,70 @@ def test_a_preview_of_forgetting_is_what_forgetting_does(story: list[Act], which
         assert preview.impact == done.impact
         assert stored(me) == applied(before, preview.plan.changes)
         assert one.seq not in stored(me)
+
+
+def pictures(done: Receipt | Redistilled) -> Sequence[Change]:
+    return done.changes if isinstance(done, Redistilled) else done.plan.changes
+
+
+def edited(me: ScopedMemory, *, dry_run: bool) -> Receipt:
+    """USER.md read back without the first line that tells of a memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "USER.md"
+        lines = me.write_profile(file).text.split("\n")
+        told = next((i for i, line in enumerate(lines) if line.startswith("- ")), len(lines))
+        file.write_text("\n".join(lines[:told] + lines[told + 1 :]), encoding="utf-8")
+        return me.read_profile(file, dry_run=dry_run).receipt
+
+
+PREVIEWED: dict[str, Callable[[ScopedMemory, bool], Receipt | Redistilled]] = {
+    "forget a topic": lambda me, dry: me.forget(topic="数据库", dry_run=dry),
+    "forget a session": lambda me, dry: me.forget(session="s1", dry_run=dry),
+    "forget a time": lambda me, dry: me.forget(since="2026-03-02T01:03:00Z", dry_run=dry),
+    "forget all": lambda me, dry: me.forget(everything=True, dry_run=dry),
+    "redistil": lambda me, dry: me.redistil(dry_run=dry),
+    "minimal": lambda me, dry: me.retention("minimal", past=True, dry_run=dry),
+    "pause": lambda me, dry: me.pause(dry_run=dry),
+    "unite": lambda me, dry: me.merge_entities("DuckDB", "MongoDB", dry_run=dry),
+    "split": lambda me, dry: me.split_entities("DuckDB", "MongoDB", dry_run=dry),
+    "read back": lambda me, dry: edited(me, dry_run=dry),
+}
+
+
+@pytest.mark.parametrize("verb", PREVIEWED)
+@settings(max_examples=100 if FULL else 3)
+@given(story=stories, unread=st.lists(says, max_size=2))
+@example(story=DUE, unread=[])
+@example(story=[Remember("我们的数据库是 DuckDB", Source.DECLARED)], unread=[Say("我们的数据库是 MongoDB。", "s1")])
+def test_what_a_preview_shows_is_what_happens(verb: str, story: list[Act], unread: list[Say]) -> None:
+    """Also where something waits to be read, and where upkeep is due: neither is part of what is asked for (SPEC W1)."""
+    with told(story) as (_, me, _clock):
+        for said in unread:
+            me.observe([{"role": "user", "text": said.text}], session=said.session)
+        try:
+            shown = PREVIEWED[verb](me, True)
+        except NotFound:
+            return
+        before, known = stored(me), me.ledger()
+        assert pictures(PREVIEWED[verb](me, True)) == pictures(shown)
+        assert (stored(me), me.ledger()) == (before, known)
+        PREVIEWED[verb](me, False)
+        assert stored(me) == applied(before, pictures(shown))
+
+
+@FEW
+@given(story=stories, days=st.integers(0, 500))
+@example(story=DUE, days=0)
+def test_upkeep_does_what_its_preview_says(story: list[Act], days: int) -> None:
+    with told(story) as (_, me, clock):
+        clock.advance(days=days)
+        before, shown = stored(me), me.upkeep(dry_run=True)
+        assert stored(me) == before
+        done = me.upkeep()
+        assert (done.moves, done.merges) == (shown.moves, shown.merges)
+        moved = {m.seq for m in done.moves} | {seq for m in done.merges for seq in (m.into, *m.gone)}
+        after = stored(me)
+        assert {seq for seq in before.keys() | after.keys() if before.get(seq) != after.get(seq)} <= moved
 
 
 # ---------------------------------------------------------------------------------- time, and rejection

@@ -367,10 +367,13 @@ class _Jobs:
         state.jobs[state.last_job] = QueuedJob(state.last_job, state.last_turn, scope, kind, text, 0, now, now, lane)
         return state.last_job
 
-    def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
+    def claim(
+        self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK, scope: Scope | None = None
+    ) -> Job | None:
         jobs = self._access.change_all().jobs
+        queued = (j for j in jobs.values() if j.lane is lane and scope in (None, j.scope))
         seen = {scope for scope, state in self._access.all().scopes.items() if state.standing.paused}
-        for job in sorted((j for j in jobs.values() if j.lane is lane), key=lambda j: j.turn):
+        for job in sorted(queued, key=lambda j: j.turn):
             # Only the first job of a queue may run: one that waits for its retry holds back those behind it.
             due = job.due_at <= now or job.attempt == 0
             if job.scope not in seen and not job.running(now) and due:

@@ -109,6 +109,25 @@ class JobsContract(Contract):
         assert (second.scope, second.payload) == (first[1].scope, {"n": 1})
         assert claim(store) is None
 
+    def test_one_scope_may_be_asked_alone(self, store: Store) -> None:
+        def ask(scope: Scope, minutes: float = 0) -> Job | None:
+            return store.write(lambda unit: unit.jobs.claim(later(minutes), later(minutes + LEASE), scope=scope))
+
+        numbers = [put(store, scope, n=n) for scope in (ME, YOU) for n in range(2)]
+        first = ask(YOU)
+        assert first is not None
+        assert (first.id, first.scope, first.payload, first.attempt) == (numbers[2], YOU, {"n": 0}, 1)
+        assert ask(YOU) is None
+        assert [ask(scope) for scope in OTHERS if scope != YOU] == [None] * (len(OTHERS) - 1)
+        assert claimed(store).id == numbers[0]
+        fail(store, first, 0, 10)
+        assert ask(YOU, 9) is None
+        again = ask(YOU, 10)
+        assert (again and again.id, again and again.attempt) == (numbers[2], 2)
+        assert finish(store, again or first)
+        second = ask(YOU, 10)
+        assert (second and second.id) == numbers[3]
+
     def test_a_finished_job_is_gone(self, store: Store) -> None:
         put(store)
         job = claimed(store)

@@ -22,9 +22,11 @@ from jiyi.stores.postgres.access import PostgresAccess
 _PAUSED = "EXISTS (SELECT 1 FROM standing AS p WHERE p.owner = {}.owner AND p.paused_at IS NOT NULL)"
 
 # Materialised: a subquery that locks may not be run again for each row of a join.
+OF_ONE = "AND owner = (SELECT number FROM owner WHERE tenant = %(tenant)s AND usr = %(user)s)"
+
 CLAIM = f"""
     WITH next AS MATERIALIZED (
-        SELECT owner, id FROM job WHERE due_at IS NOT NULL AND lane = %(lane)s
+        SELECT owner, id FROM job WHERE due_at IS NOT NULL AND lane = %(lane)s {{of_owner}}
                AND (due_at <= %(now)s OR attempt = 0) AND NOT {_PAUSED.format("job")}
         ORDER BY turn LIMIT 1 FOR UPDATE SKIP LOCKED)
     UPDATE job SET state = 'running', attempt = attempt + 1, due_at = %(lease)s
@@ -73,11 +75,15 @@ class PostgresJobs(Jobs):
         """
         self._access.change(sql, {"owner": owner, "lane": lane})
 
-    def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
+    def claim(
+        self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK, scope: Scope | None = None
+    ) -> Job | None:
         self._access.check_writable()
         self._access.operate()
         arguments = {"now": micros(now), "lease": micros(lease_until), "lane": lane.value}
-        found = self._access.change_returning(CLAIM, arguments)
+        if scope is not None:
+            arguments |= {"tenant": scope.tenant, "user": scope.user}
+        found = self._access.change_returning(CLAIM.format(of_owner="" if scope is None else OF_ONE), arguments)
         return _job(*found[0]) if found else None
 
     def renew(self, job: Job, lease_until: datetime) -> bool:

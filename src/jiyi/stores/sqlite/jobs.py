@@ -51,16 +51,20 @@ class SqliteJobs(Jobs):
         """
         self._access.change(sql, (owner, lane))
 
-    def claim(self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK) -> Job | None:
-        sql = """
+    def claim(
+        self, now: datetime, lease_until: datetime, lane: Lane = Lane.QUICK, scope: Scope | None = None
+    ) -> Job | None:
+        of_owner = "" if scope is None else "AND owner = :owner AND state <> 'dead'"
+        sql = f"""
             UPDATE job SET state = 'running', attempt = attempt + 1, due_at = :lease
-            WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND lane = :lane
+            WHERE id = (SELECT id FROM job WHERE due_at IS NOT NULL AND lane = :lane {of_owner}
                           AND (due_at <= :now OR attempt = 0)
                           AND NOT EXISTS (SELECT 1 FROM standing AS p WHERE p.owner = job.owner AND p.paused_at IS NOT NULL)
                         ORDER BY turn LIMIT 1)
             RETURNING id, owner, kind, payload, attempt, queued_at
         """
-        arguments = {"now": micros(now), "lease": micros(lease_until), "lane": lane.value}
+        owner = None if scope is None else self._access.owner(scope)
+        arguments = {"now": micros(now), "lease": micros(lease_until), "lane": lane.value, "owner": owner}
         found = self._access.change_returning(sql, arguments)
         if not found:
             return None
