@@ -188,6 +188,10 @@ SURROUND: dict[str, tuple[tuple[str, str], ...]] = {
         ("DB_PASSWORD: ", "\nDB_USER: app"), ('"password": "', '", "x": 1'), ("mysql --password ", " -h db"), ("pwd=", ";Database=shop"),
         ("把密码改成", "了"), ("the passcode is ", ", okay?"), ("https://x.test/?password=", "&user=me"),
     ),
+    "document": (
+        ("驾照", "，还有两年"), ("社保卡号：", ""), ("my driver's license is ", "."), ("driving licence number ", ""), ("医保号", "。"),
+    ),
+    "account": (("对公账户", "，开户行是工行"), ("账号：", ""), ("my bank account is ", "."), ("account number: ", " at the branch")),
     "private_key": (("", ""), ("这是私钥：\n", "\n收好"), ("my key:\n", "\nkeep it")),
 }  # fmt: skip
 CONNECTIONS = (
@@ -203,7 +207,7 @@ ADDRESSES = (
     ("收货地址：上海市浦东新区", "张杨路{n}号{k}楼", "。"),
     ("家在", "解放大道{n}号", "旁边有地铁"),
     ("寄到深圳市南山区", "科技南路{n}-{u}号", "谢谢"),
-    ("地址是阳光小区", "{m}号楼{u}单元{k}02", ""),
+    ("地址是", "阳光小区{m}号楼{u}单元{k}02", ""),
     ("他家住", "中山北路{n}弄{m}号{k}03室", "，白天有人"),
     ("I live at ", "{n} Maple Street", ", Springfield"),
     ("Ship it to ", "{n} North Ridge Avenue, Apt {m}", ", please"),
@@ -256,6 +260,10 @@ def values(kind: str, r: Random) -> list[str]:
             ]  # fmt: skip
         case "credit_code":
             return [credit_code(r), credit_code(r)]
+        case "document":
+            return [f"D{digits(r, 7)}", f"{digits(r, 9)}X", f"{digits(r, 12)}"]
+        case "account":
+            return [digits(r, 19), digits(r, 16)]
         case "ssn":
             return [f"{r.randint(100, 665)}-{r.randint(10, 99)}-{r.randint(1000, 9999)}"]
         case "email":
@@ -279,6 +287,99 @@ def values(kind: str, r: Random) -> list[str]:
     raise AssertionError(kind)
 
 
+def uuid(r: Random) -> str:
+    return str(UUID(int=r.getrandbits(128), version=4))
+
+
+# More ways in which people write them: class, what stands before, the secret, what stands after.
+_TOLD: tuple[tuple[str, str, Callable[[Random], str], str], ...] = (
+    ("password", "密码我换了，新的是", password, ""),
+    ("password", "邮箱的登录密码现在是", password, "，别外传"),
+    ("password", "后台密码 → ", password, ""),
+    ("password", "密码（", lambda r: some(r, ALNUM, 7) + "9", "）发你了"),
+    ("password", "门禁密码：", lambda r: f"*{digits(r, 4)}#", ""),
+    ("password", "口令：「", lambda r: f"芝麻开门{digits(r, 4)}", "」"),
+    ("password", "提取码", lambda r: some(r, string.ascii_lowercase, 3) + digits(r, 1), ""),
+    ("password", "安全码", lambda r: digits(r, 3), "，快过期了"),
+    ("password", "", lambda r: digits(r, 6), "是您的登录验证码"),
+    ("password", "pw is ", lambda r: some(r, string.ascii_lowercase, 5) + digits(r, 3), " btw"),
+    ("password", "the password for the guest wifi is ", password, "."),
+    ("password", "the passwd on the NAS is ", password, ""),
+    ("password", "the gate code is ", lambda r: digits(r, 4), "."),
+    ("password", "OTP: ", lambda r: digits(r, 6), ""),
+    ("password", "Your verification code is ", lambda r: digits(r, 6), ""),
+    ("password", "Use ", lambda r: digits(r, 6), " as your login code"),
+    ("password", "CVV ", lambda r: digits(r, 3), ", exp 09/28"),
+    ("password", "the combination to the safe is ", lambda r: f"{r.randint(10, 99)}-{r.randint(10, 99)}-{r.randint(10, 99)}", ""),
+    ("password", "<password>", password, "</password>"),
+    ("password", '<add key="DbPassword" value="', password, '" />'),
+    ("password", "- name: DB_PASSWORD\n  value: ", password, "\n"),
+    ("password", '{\\"password\\": \\"', lambda r: some(r, ALNUM, 9) + "7", '\\"}'),
+    ("password", "define('DB_PASSWORD', '", lambda r: "aB3" + some(r, ALNUM, 9), "');"),
+    ("password", "curl --user 'deploy:", lambda r: some(r, ALNUM, 9) + "1!", "' https://example.com"),
+    ("password", "docker login -u me -p ", lambda r: some(r, ALNUM, 12) + "4", " registry.example.com"),
+    ("password", "Host=db;Password=", lambda r: f"{some(r, ALNUM, 5)} {some(r, ALNUM, 4)}", ";Database=x"),
+    ("password", "jdbc:oracle:thin:scott/", lambda r: some(r, ALNUM, 8) + "9", "@//db:1521/ORCL"),
+    ("password", "mongodb://admin:", lambda r: f"p@ss:w/rd{digits(r, 2)}", "@mongo1:27017/x"),
+    ("password", "db.internal:5432:shop:bob:", lambda r: some(r, ALNUM, 12), " in my .pgpass"),
+    ("password", "machine example.com login bob password ", lambda r: "Xa1" + some(r, ALNUM, 14), ""),
+    ("password", "creds: admin/", lambda r: some(r, ALNUM, 6) + "G7!", ""),
+    ("api_key", "API key is ", lambda r: some(r, ALNUM, 30) + "a1", ""),
+    ("api_key", "auth_token ", lambda r: some(r, HEX, 38) + "a1", ""),
+    ("api_key", "AZURE_OPENAI_KEY=", lambda r: some(r, HEX, 30) + "a1", ""),
+    ("api_key", "PrivateKey = ", lambda r: some(r, ALNUM, 42) + "7=", "\nAddress = x"),
+    ("api_key", "私钥是", lambda r: some(r, HEX, 62) + "a1", "别泄露"),
+    ("api_key", "小程序 appsecret ", lambda r: some(r, HEX, 30) + "a1", ""),
+    ("api_key", "华为云 SK ", lambda r: some(r, ALNUM, 38) + "a1", ""),
+    ("api_key", "authorization: Token ", lambda r: some(r, HEX, 38) + "a1", ""),
+    ("api_key", "Cookie: PHPSESSID=", lambda r: some(r, HEX, 24) + "a1", "; lang=zh"),
+    ("api_key", "https://x.test/f?sig=", lambda r: some(r, ALNUM, 40) + "a1", "&sp=r"),
+    ("api_key", "https://x.test/cb?code=", lambda r: some(r, ALNUM, 38) + "aB17", "&state=ok"),
+    ("api_key", "https://qyapi.weixin.qq.com/cgi-bin/web" + "hook/send?key=", uuid, ""),
+    ("api_key", "https://open.feishu.cn/open-apis/bot/v2/" + "hook/", uuid, ""),
+    ("api_key", "heroku api key ", uuid, ""),
+    ("api_key", "https://", lambda r: some(r, HEX, 30) + "a1", "@sentry.example.com/67"),
+    ("api_key", "terraform ", lambda r: some(r, ALNUM, 14) + ".atlas" + "v1." + some(r, ALNUM, 64), ""),
+    ("api_key", "grafana ", lambda r: "gl" + "sa_" + some(r, ALNUM, 32) + "_" + some(r, HEX, 8), ""),
+    ("api_key", "钉钉加签 ", lambda r: "SE" + "C" + some(r, HEX, 64), ""),
+    ("id_card", "身份证号：", lambda r: grouped(id_card(r), 3, 3, 4, 4), ""),
+    ("id_card", "香港身份证", lambda r: f"A{digits(r, 6)}({digits(r, 1)})", ""),
+    ("id_card", "台湾身份证", lambda r: f"A1{digits(r, 8)}", ""),
+    ("mobile", "手机", lambda r: grouped(mobile(r), 3, 3, 3), ""),
+    ("mobile", "妈妈的电话是", lambda r: grouped(mobile(r), 4, 4), ""),
+    ("mobile", "快递电话", lambda r: f"{mobile(r)}转{digits(r, 4)}", ""),
+    ("phone", "家里电话是", lambda r: f"8{digits(r, 7)}", ""),
+    ("phone", "", lambda r: f"07700 {digits(r, 6)}", " is my number in England"),
+    ("phone", "call ", lambda r: f"+86-21-6{digits(r, 7)} ext. {digits(r, 4)}", ""),
+    ("bank_card", "card: ", lambda r: grouped(card(r, "4", 16), 4, 4, 4, by="."), ""),
+    ("plate", "车牌", lambda r: f"京a{digits(r, 5)}", ""),
+    ("credit_code", "纳税人识别号：", lambda r: grouped(credit_code(r), 2, 6), ""),
+    ("credit_code", "EIN ", lambda r: f"{r.randint(10, 99)}-{digits(r, 7)}", ""),
+    ("ssn", "my ITIN is ", lambda r: f"9{digits(r, 2)}-78-{digits(r, 4)}", ""),
+    ("iban", "", lambda r: iban(r, "BE", "n" * 12).lower(), ""),
+    ("email", "write to ", lambda r: f"anna{digits(r, 2)} at example dot com", "."),
+    ("passport", "台胞证", lambda r: f"9{digits(r, 7)}", ""),
+    ("passport", "回乡证", lambda r: f"H0{digits(r, 7)}", ""),
+    ("ip", "IPv6地址：", lambda r: f"240e:3b7:{some(r, '123456789abcdef', 4)}::1", ""),
+    ("address", "公司在广州市天河区", lambda r: f"天河路{r.randint(1, 999)}号维多利广场A塔", ""),
+    ("address", "合肥市包河区", lambda r: f"马鞍山路{r.randint(1, 999)}号万达广场7号写字楼2801", ""),
+    ("address", "河南省上蔡县黄埠镇", lambda r: f"小王村{r.randint(1, 300)}号", ""),
+    ("address", "老家在", lambda r: f"李家村{r.randint(1, 300)}号", ""),
+    ("address", "住杭州市", lambda r: f"复兴路甲{r.randint(1, 99)}号院4号楼", ""),
+    ("address", "天津市和平区", lambda r: f"南京路 {r.randint(1, 300)} 号津汇广场 2 座 19 层", ""),
+    ("address", "我住", lambda r: f"翡翠湾{r.randint(1, 9)}-1-502", ""),
+    ("address", "房子在", lambda r: f"金色家园三期{r.randint(1, 20)}-2-1801", ""),
+    ("address", "东莞市", lambda r: f"李屋大街{r.randint(1, 30)}巷3号", ""),
+    ("address", "门牌号是", lambda r: digits(r, 4), ""),
+    ("address", "send to ", lambda r: f"P.O. Box {r.randint(1, 9999)}", ", Austin"),
+    ("address", "", lambda r: f"Room 1203, Building 5, No. {r.randint(1, 999)} Zhangjiang Road", ", Pudong"),
+    ("address", "", lambda r: f"Apt. 12C, {r.randint(1, 999)} E 71st St", ""),
+    ("address", "", lambda r: f"{r.randint(1, 99)} Albert Square, M2 4LN", ""),
+    ("address", "", lambda r: f"{r.randint(1, 99)} rue de Rivoli", ", Paris"),
+    ("address", "", lambda r: f"Hauptstraße {r.randint(1, 99)}", ", Berlin"),
+)  # fmt: skip
+
+
 def positives(seed: int, rounds: int = 8) -> Iterator[Sample]:
     """Messages with one secret each, of every class."""
     r = Random(seed)
@@ -291,6 +392,8 @@ def positives(seed: int, rounds: int = 8) -> Iterator[Sample]:
     for _ in range(3):
         for before, after in CONNECTIONS:
             yield Sample("password", before, password(r).replace("@", "x").replace("#", "y"), after)
+        for kind, before, make, after in _TOLD:
+            yield Sample(kind, before, make(r), after)
         for before, address, after in ADDRESSES:
             filled = address.format(n=r.randint(1, 999), m=r.randint(1, 30), u=r.randint(1, 4), k=r.randint(1, 30))
             yield Sample("address", before, filled, after)
@@ -385,6 +488,36 @@ _ALIKE: tuple[Callable[[Random], str], ...] = (
     lambda r: f"from {r.randint(9, 11)}:00 to {r.randint(12, 18)}:30, room {r.randint(100, 999)}",
     lambda r: f"人口 {r.randint(1, 9)},{digits(r, 3)},{digits(r, 3)},{digits(r, 3)}",
     lambda r: f"{digits(r, 3)} {digits(r, 3)} 这两个房间",
+    lambda r: f"验证码过期时间是{r.randint(100, 900)}秒，图片大小是{r.randint(100, 200)}x{r.randint(20, 60)}",
+    lambda r: f"the password for the vault is kept by Anna, {r.randint(2, 5)} tries left",
+    lambda r: "密码保存在LastPass里，算法是PBKDF2",
+    lambda r: "私钥在 ~/.ssh/id_ed25519",
+    lambda r: f"primary_key=user_id_{digits(r, 4)}_abcdef",
+    lambda r: f"cache_key=user{digits(r, 4)}abcdefgh{digits(r, 4)}",
+    lambda r: "- name: DB_PASSWORD\n  valueFrom: secretKeyRef",
+    lambda r: "password = request.form['password']",
+    lambda r: "['password', 'username', 'email2']",
+    lambda r: "密码(8-16位)，验证码(6位)",
+    lambda r: f"docker run -p {r.randint(3000, 9000)}:80 nginx",
+    lambda r: f"https://example.com/?key=annual-report-{r.randint(2000, 2030)}-final",
+    lambda r: f"https://example.com/?utm_campaign=spring_sale_{r.randint(2000, 2030)}_wave2",
+    lambda r: f"https://example.com/commit/{some(r, HEX, 40)}",
+    lambda r: f"cookie max-age={digits(r, 8)}, session=None",
+    lambda r: f"dns {r.choice(('8.8.8.8', '1.1.1.1', '114.114.114.114'))}",
+    lambda r: f"第 {r.randint(1, 9)}.{r.randint(1, 9)}.{r.randint(1, 9)}.{r.randint(1, 9)} 节",
+    lambda r: f"社保交了{r.randint(2, 30)}年，公积金{digits(r, 5)}元",
+    lambda r: f"电话会议{r.randint(8, 20)}:30，号码牌{r.randint(10, 99)}号",
+    lambda r: f"尾号{digits(r, 4)}的卡",
+    lambda r: f"李家村{r.randint(1, 31)}号赶集",
+    lambda r: f"村口{r.randint(1, 31)}号井，村里有{r.randint(100, 900)}户",
+    lambda r: f"{r.randint(1, 9)}栋楼有{r.randint(3, 9)}层，B座餐厅",
+    lambda r: f"小区{r.randint(2, 3)}-{r.randint(4, 9)}万一平，花园3-4月开花",
+    lambda r: f"大厦{r.randint(1, 31)}号开业，广场{r.randint(1, 31)}号集合",
+    lambda r: f"2楼{r.randint(1000, 9999)}平，3楼{r.randint(1000, 9999)}人",
+    lambda r: f"Unit {r.randint(2, 30)} test, Level {r.randint(2, 9)} support",
+    lambda r: f"routing {r.randint(2, 30)} packets, the M{r.randint(1, 4)} chip",
+    lambda r: "look at example.com on the dot, lunch @ noon",
+    lambda r: f"bitcoin block 0000000000{some(r, HEX, 54)}",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterator
 
 from jiyi.text.redaction_rules import RedactionRules
-from jiyi.text.secrets import keys, net, numbers, places
+from jiyi.text.secrets import keys, links, net, numbers, places
 from jiyi.text.secrets.hits import Hit as Hit
 from jiyi.text.secrets.shadow import shadow_of as shadow_of
 
@@ -38,26 +38,42 @@ def find_secrets(shadow: str, rules: RedactionRules) -> list[Hit]:
 
 
 _DETECTORS: tuple[tuple[re.Pattern[str] | None, Callable[[str, RedactionRules], Iterator[Hit]]], ...] = (
-    (re.compile("-----BEGIN"), keys.private_keys),
-    (re.compile("://"), keys.user_infos),
-    (re.compile(r"@| -[pau]|--user"), keys.logins),
+    (re.compile("-----BEGIN|Private-Lines"), keys.private_keys),
+    (re.compile("://"), links.user_infos),
+    (re.compile("@"), links.logins),
+    (re.compile(r" -[paupP]|--user|\bnet use|jdbc:|sqlplus|:(?:\*|5432|5433|6432):"), links.commands),
     (None, keys.vendor_keys),
-    (re.compile(r"(?i:bearer|basic) "), keys.bearers),
+    (re.compile(r"(?i:bearer|authorization)"), links.headers),
+    (re.compile("[?&#;][A-Za-z]"), links.parameters),
+    (re.compile("="), links.cookies),
     (None, keys.assigned_values),
+    (re.compile("_(?:key|KEY|Key)"), keys.other_keys),
+    (re.compile("[密口令钥码]"), keys.distant_values),
+    (re.compile(";"), keys.settings_of_strings),
+    (re.compile(r"(?i:creds|credential|login|log in)|账号密码|用户名密码|账密"), keys.paired_values),
+    (re.compile(r"(?i: code| otp| pin\b)|验证码|校验码|动态码"), keys.told_codes),
     (None, keys.pass_phrases),
+    (None, numbers.named_values),
     (re.compile("@"), net.emails),
+    (re.compile(" @|@ |(?i: dot |.dot.)"), net.spelt_emails),
     (re.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]"), net.ip_addresses),
     (re.compile(":[0-9A-Fa-f]{0,4}:"), net.ipv6_addresses),
     (re.compile(r"[0-9](?:[- ]?[0-9]){13}"), numbers.id_cards),
     (re.compile(r"[0-9](?:[- .]?[0-9]){12}"), numbers.cards),
-    (re.compile(r"1[ -]?[3-9](?:[- .]{0,2}[0-9]){9}"), numbers.mobiles),
+    (re.compile(r"1[- .]?[3-9](?:[- .]{0,2}[0-9]){9}"), numbers.mobiles),
     (None, numbers.phones),
     (re.compile(r"[0-9]{3}[- ]?[0-9][0-9][- ]?[0-9]{4}"), numbers.ssns),
-    (re.compile(r"[A-Z]{2}[0-9]{2}"), numbers.ibans),
+    (re.compile(r"[A-Z]{2}[0-9]{2}|[a-z]{2}[0-9]{14}"), numbers.ibans),
     (re.compile(r"[159ANY][1-9][0-9]{6}"), numbers.credit_codes),
     (re.compile("护照|通行证|(?i:passport)"), numbers.passports),
-    (re.compile("[\u4e00-\u9fff][A-Z]|车牌|(?i:plate)"), numbers.plates),
-    (re.compile(r"[0-9〇零一二三四五六七八九十百](?:号|栋|幢|座|弄)"), places.zh_addresses),
-    (re.compile(r"[0-9][A-Za-z]? [A-Za-z0-9]"), places.en_addresses),
+    (re.compile("[\u4e00-\u9fff][A-Z]|车牌|牌照|(?i:plate)"), numbers.plates),
+    (re.compile(r"[0-9〇零一二三四五六七八九十百] ?(?:号|弄)"), places.zh_streets),
+    (re.compile(r"[0-9A-Za-z] ?(?:号楼|栋|幢|座|塔)|[0-9]-[0-9]|[0-9] ?[楼门][- ]?[0-9]"), places.zh_blocks),
+    (re.compile(r"[村屯庄寨屋区组][第0-9〇零一二三四五六七八九十]"), places.zh_villages),
+    (re.compile(r"[0-9][A-Za-z]?,? [A-Za-z0-9]"), places.en_addresses),
+    (
+        re.compile(r"(?i:o\.? ?box) ?#?[0-9]|[0-9],? [a-zA-Z]|[a-z] [0-9]|[0-9][A-Za-z]?, ?[A-Z]"),
+        places.other_addresses,
+    ),
 )
 """Each with what a text must hold for it to be worth running."""

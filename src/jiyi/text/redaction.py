@@ -59,7 +59,9 @@ class RedactionPolicy:
     iban: str = MASK
     mobile: str = MASK
     phone: str = MASK  # landlines, and numbers of other countries
-    passport: str = MASK
+    passport: str = MASK  # and travel permits
+    document: str = MASK  # driving licences, social insurance, residence permits
+    account: str = MASK  # numbers of bank accounts
     plate: str = MASK
     credit_code: str = MASK
     ssn: str = MASK
@@ -223,7 +225,9 @@ def _one_form(kind: str, value: str) -> str:
     if kind in ("password", "api_key", "private_key"):
         return value
     if kind == "email":
-        return value.casefold()
+        # anna [at] example dot com is anna@example.com
+        spelt = re.sub(r"\s?[\[(]?\bdot\b[\])]?\s?", ".", value.casefold()) if "@" not in value else value.casefold()
+        return re.sub(r"\s?[\[(]?\bat\b[\])]?\s?", "@", spelt, count=1) if "@" not in value else spelt.replace(" ", "")
     if kind == "ip":
         try:
             return ipaddress.ip_address(value).compressed
@@ -244,7 +248,9 @@ def _one_form(kind: str, value: str) -> str:
 def _mask(entry: SecretClass, bare: str) -> str:
     head, tail = entry.shown
     if entry.name == "email":
-        name, _, host = bare.rpartition("@")
+        name, at, host = bare.rpartition("@")
+        if not at:
+            return HIDDEN
         # A host may hold a number of its own.
         return f"{name[:head]}{HIDDEN}" + ("" if _LONG_NUMBER.search(host) or len(host) > LONGEST_HOST else f"@{host}")
     if (not head and not tail) or len(bare) < head + tail + len(HIDDEN) - 1:
