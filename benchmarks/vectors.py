@@ -2,6 +2,7 @@
 Chroma; what embedding a text and a question costs, and the memory of a process that does it; and what embedders find (SPEC R11).
 
     python -m benchmarks.vectors --dir DIR --report FILE
+    python -m benchmarks.vectors --pairs use
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sqlite3
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -25,11 +27,13 @@ import numpy as np
 
 from benchmarks.report import cells, table
 from benchmarks.timing import Times, interleave
+from jiyi import open_memory
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import Neighbour, Vector
-from jiyi.evaluation.pairs import by_embedder, load_distractors, load_pairs, measure
+from jiyi.evaluation.pairs import by_embedder, by_recall, load_distractors, load_pairs, measure
 from jiyi.models.local import NAMES, local_embedder
 from jiyi.ports import Kind
+from jiyi.settings import EmbedderName
 from jiyi.stores.chroma import ChromaEngine, open_chroma
 from jiyi.stores.scanning import numpy_scan
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
@@ -44,6 +48,7 @@ LARGEST_IN_CHROMA = 10_000
 """Chroma takes about a millisecond a vector to build."""
 TARGETS_MS = {1_000: 0.25, 10_000: 2.0, 100_000: 20.0}
 EMBEDDED = 200
+FINDERS: tuple[EmbedderName, ...] = ("none", "use", "e5", "both")
 
 
 def vectors(count: int, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -205,14 +210,36 @@ def measure_embedding() -> tuple[list[list[str]], dict[str, Any]]:
     return rows, found
 
 
-def measure_pairs() -> tuple[list[list[str]], dict[str, Any]]:
+def find_pairs(name: EmbedderName) -> tuple[list[list[str]], dict[str, Any]]:
+    """What one embedder finds, its vectors alone and through `recall`; "none" is recall by words."""
     pairs = load_pairs()
     pool = [*(p.memory for p in pairs), *load_distractors()]
     rows, found = [], dict[str, Any]()
-    for name in NAMES:
-        results = list(measure(pairs, by_embedder(pool, local_embedder(name))))
-        found[name] = {f.group: {"pairs": f.pairs, "first": f.first, "five": f.five, "rank": f.rank} for f in results}
-        rows.append([name, *(f"{f.first:.2f} / {f.five:.2f}" for f in results)])
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_memory(Path(folder) / "pairs.db", worker=False, embedder=name, synchronous="NORMAL") as layer,
+    ):
+        ways = {"recall": by_recall(layer, pool)}
+        if name != "none":
+            ways["vectors alone"] = by_embedder(pool, local_embedder(name))
+        for way, ranking in ways.items():
+            results = list(measure(pairs, ranking))
+            found[way] = {
+                f.group: {"pairs": f.pairs, "first": f.first, "five": f.five, "rank": f.rank} for f in results
+            }
+            rows.append([name, way, *(f"{f.first:.2f} / {f.five:.2f}" for f in results)])
+    return rows, found
+
+
+def pairs_table(rows: Sequence[Sequence[str]]) -> str:
+    return table(["embedder", "by", *dict.fromkeys(p.group for p in load_pairs())], rows)
+
+
+def measure_pairs() -> tuple[list[list[str]], dict[str, Any]]:
+    rows, found = [], dict[str, Any]()
+    for name in FINDERS:
+        more, found[name] = find_pairs(name)
+        rows += more
     return rows, found
 
 
@@ -222,13 +249,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--report", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--embed", choices=NAMES, help="measure one embedder in this process and print it")
+    parser.add_argument("--pairs", choices=FINDERS, help="measure what one embedder finds and print it")
     chosen = parser.parse_args(arguments)
     if chosen.embed:
         return embed(chosen.embed)
+    if chosen.pairs:
+        return print(pairs_table(find_pairs(chosen.pairs)[0]))
     searching, searched = measure_search(chosen.dir)
     embedding, embedded = measure_embedding()
     finding, found = measure_pairs()
-    groups = list(found[NAMES[0]])
     parts = [
         f"### Search of {DIMENSION} numbers, {LIMIT} nearest, CPU ms p50 / p95",
         table(["vectors", "ours", "target", "a row each", "Chroma", "recall@10 of float32"], searching),
@@ -236,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "### Embedding, CPU of one core",
         table(["embedder", "load s", "ms a text", "ms a question p50 / p95", "RSS MB"], embedding),
         f"### Pairs that share no word, in a pool of {len(load_pairs()) + len(load_distractors()):,}: R@1 / R@5",
-        table(["embedder", *groups], finding),
+        pairs_table(finding),
     ]
     chosen.report.write_text("\n\n".join(parts) + "\n", "utf-8")
     if chosen.json:

@@ -71,6 +71,7 @@ from jiyi.text.redaction_rules import RedactionRules, parse_redaction
 from jiyi.text.segmentation import Segmenter, StopWords, check_dictionary, parse_dictionary
 from jiyi.text.synonyms import Synonyms, has_terms, parse_synonyms
 from jiyi.text.times import Times
+from jiyi.text.voice import Voice
 from jiyi.views import Carried
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def open_memory(
         words = _dictionary(store, settings.dictionary, reindexing=reindexing)
         keys, carried = beside(settings, store)
         chat = chat or open_model(settings, os.environ)
-        embedding = open_embedding(settings, store, clock, os.environ, own)
+        embedding = open_embedding(settings, store, clock, os.environ, load_voice(), own)
         parts = assemble(settings, words, keys, chat, carried, embedding)
         _check_segmenter(store, parts.indexing.segmenter, reindexing=reindexing)
         follow_embedder(store, parts)
@@ -443,6 +444,12 @@ def load_announcements() -> Announcements:
     """The shipped words by which a question announces itself."""
     phrases = _read_toml(_shipped("questions.toml"), "questions.toml")
     return Announcements([*phrases["zh"], *phrases["en"]])
+
+
+@cache
+def load_voice() -> Voice:
+    """How the user would say what is said about them."""
+    return Voice.parse(_read_toml(_shipped("voice.toml"), "voice.toml"))
 
 
 @cache

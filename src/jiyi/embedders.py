@@ -17,6 +17,7 @@ from jiyi.pipelines.vectors import Embedding
 from jiyi.ports import Store
 from jiyi.settings import ModelPolicy, Settings, zone
 from jiyi.stores.sqlite.vectors import VectorRules
+from jiyi.text.voice import Voice
 
 log = logging.getLogger("jiyi.embedders")
 
@@ -26,7 +27,12 @@ REMEMBERED = ("preset", "name", "base_url", "key_env", "dimension")
 
 
 def open_embedding(
-    settings: Settings, store: Store, clock: Clock, environment: Mapping[str, str], own: Embedder | None = None
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    environment: Mapping[str, str],
+    voice: Voice,
+    own: Embedder | None = None,
 ) -> Embedding | None:
     """The embedder that the settings name, or one of the caller's own, with those that made what is there; None without.
 
@@ -45,7 +51,7 @@ def open_embedding(
         except (SettingsError, MissingExtra) as error:
             # Words answer until the new vectors are whole.
             log.warning("what %s has embedded cannot be asked any more: %s", name, error)
-    return Embedding(embedder, settings.embedding, [e for e in former if e is not None])
+    return Embedding(embedder, settings.embedding, voice, [e for e in former if e is not None])
 
 
 def _embedder(settings: Settings, store: Store, clock: Clock, environment: Mapping[str, str]) -> Embedder | None:

@@ -93,6 +93,21 @@ def test_what_is_near_is_recalled_below_what_matches(open_with: Open) -> None:
         assert layer.scope("ming").recall("quantum", kinds={"message"}).items == ()
 
 
+def test_a_memory_that_only_meaning_finds_comes_before_one_of_a_chance_word(open_with: Open) -> None:
+    with open_with(ByCharacters(dimension=256)) as layer:
+        me = layer.scope("ming")
+        chance = me.remember("周末去爬山看日出拍照片").memories[0]
+        meant = me.remember("台桌机脑").memories[0]
+        both = me.remember("电脑在桌上").memories[0]
+        for n in range(12):
+            me.remember(f"第{n}集讲海豚")
+        layer.work()
+        found = {i.id: i for i in me.recall("周末 电脑 机桌脑台", limit=20).items}
+        assert found[meant.id].score > found[chance.id].score
+        assert [name for name, _ in found[meant.id].parts if name in ("words", "meaning")] == ["meaning"]
+        assert [name for name, _ in found[both.id].parts if name in ("words", "meaning")] == ["words", "meaning"]
+
+
 def test_a_changed_memory_is_embedded_again_and_a_removed_one_is_not_found(open_with: Open) -> None:
     embedder = ByCharacters()
     with open_with(embedder) as layer:
@@ -103,7 +118,8 @@ def test_a_changed_memory_is_embedded_again_and_a_removed_one_is_not_found(open_
         layer.work()
         now = [m.seq for m in me.memories()]
         assert near(layer, "热闹的咖啡馆", Kind.MEMORY)[0] in now
-        assert embedder.texts[-1] == "用户喜欢热闹的咖啡馆"
+        # In the user's own words.
+        assert embedder.texts[-1] == "我喜欢热闹的咖啡馆"
         me.undo(receipt.plan_id)
         assert held(layer, Kind.MEMORY) <= {m.seq for m in me.memories(status=None)}
         layer.work()
@@ -213,7 +229,7 @@ def test_forgetting_leaves_no_byte_of_a_vector(open_file: Open, tmp_path: Path, 
     with open_file(embedder) as layer:
         say(layer, "我住在葫芦岛。", *(f"第{n}天风很大" for n in range(count)))
         layer.work()
-        texts = [m.text for m in layer.scope("ming").memories() if "葫芦岛" in m.text] + ["我住在葫芦岛。"]
+        texts = sorted({text for text in embedder.texts if text.strip("。") == "我住在葫芦岛"})
         secret = [quantise(embedder._vector(text).tolist()).numbers for text in texts]
         assert {found.split()[1] for found in files_with(tmp_path, *secret)} == {"0", "1"}
         receipt = layer.scope("ming").forget(topic="葫芦岛")

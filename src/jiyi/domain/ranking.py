@@ -20,8 +20,13 @@ class RankingPolicy:
     heat_saturation: float = 8.0  # visits at which heat has half its say
     phrase: float = 0.15  # the whole question, or its longest run, stands in the text
     message: float = 0.85  # history speaks a little quieter than what was distilled from it
-    # A hit must cover this share of the question's information, or it counts as chance.
+    # A hit must cover this share of the question's information, or it counts as chance, unless it is so near in meaning.
     min_coverage: float = 0.15
+    min_meaning: float = 0.30
+    # What the nearest text counts for of what words leave open, and how far it must stand out among the others to count so
+    # (`domain.relevance.standing_out`); half of it where it does not stand out at all.
+    meaning: float = 0.90
+    stands_out: float = 0.38
 
 
 def inverse_frequency(documents: int, holding: int) -> float:
@@ -35,6 +40,25 @@ def relevance(score: float, best: float, coverage: float) -> float:
     The first orders; the second is absolute, so that a poor best hit stays visibly poor.
     """
     return 0.5 * (score / best if best > 0 else 0.0) + 0.5 * coverage
+
+
+def meaning(share: float, nearness: float | None, policy: RankingPolicy) -> float:
+    """How relevant a text is by its meaning, in [0, 1], as `relevance` is by its words: half how near it is beside the nearest,
+    half how far that stands out, since in every store something is nearest.
+
+    Args:
+        share: how near it is, in [0, 1], 1 for the nearest.
+        nearness: how far the nearest stands out.
+    """
+    stands = 1.0 if policy.stands_out <= 0 else min(1.0, max(0.0, nearness or 0.0) / policy.stands_out)
+    return policy.meaning * share * share * (0.5 + 0.5 * stands)
+
+
+def fused(words: float, meant: float) -> ScoreParts:
+    """Relevance by words and by meaning as one, in [0, 1]: meaning fills a part of what words leave open. So neither hides
+    the other, what both find comes first, and without vectors the words stand as they are."""
+    parts = (("words", words), ("meaning", (1 - words) * meant))
+    return tuple((name, value) for name, value in parts if value)
 
 
 ScoreParts = tuple[tuple[str, float], ...]

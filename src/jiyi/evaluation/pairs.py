@@ -12,9 +12,10 @@ from importlib import resources
 from itertools import product
 from typing import Any, TypeAlias
 
+from jiyi.assembly import load_voice
 from jiyi.domain.vectors import cosine, quantise
 from jiyi.embedding import Embedder
-from jiyi.scoped_memory import ScopedMemory
+from jiyi.memory_layer import MemoryLayer
 from jiyi.text.segmentation import Segmenter
 
 GROUPS = ("paraphrase", "across", "exact")
@@ -79,25 +80,32 @@ def measure(pairs: Sequence[Pair], ranking: Ranking) -> Iterator[Found]:
 
 def by_embedder(pool: Sequence[str], embedder: Embedder) -> Ranking:
     """The ranking of the vectors alone, as they are kept."""
-    vectors = [quantise(row) for row in embedder.documents(pool).tolist()]
+    voice = load_voice()
+    vectors = [quantise(row) for row in embedder.documents([voice(text) for text in pool]).tolist()]
 
     def ranking(question: str) -> Sequence[int]:
-        asked = quantise(embedder.query(question).tolist())
+        asked = quantise(embedder.query(voice(question)).tolist())
         return sorted(range(len(pool)), key=lambda place: -cosine(asked, vectors[place]))[:10]
 
     return ranking
 
 
-def by_recall(me: ScopedMemory, pool: Sequence[str]) -> Ranking:
-    """The ranking as a user has it: everything of the pool is remembered, and `recall` answers by words, other words and,
-    where there is an embedder, meaning. The layer's jobs must be run before the first question."""
-    for text in pool:
-        me.remember(text)
-    places = {text: place for place, text in reversed(list(enumerate(pool)))}
+def by_recall(layer: MemoryLayer, pool: Sequence[str]) -> Ranking:
+    """The ranking as a user has it: everything of the pool is remembered, the layer's jobs are run, and `recall` answers by
+    words, other words and, where there is an embedder, meaning."""
+    me = layer.scope("pairs")
+    places: dict[str, int] = {}
+    for place, text in enumerate(pool):
+        # What is kept may be worded otherwise (a date written out, a fact of its own), and answers for what was said.
+        for memory in me.remember(text).memories:
+            places.setdefault(memory.id, place)
+    layer.work()
+    # So that no question changes what the next one finds.
+    me.pause()
 
     def ranking(question: str) -> Sequence[int]:
         found = me.recall(question, limit=10).items
-        return [places[item.text] for item in found if item.text in places]
+        return list(dict.fromkeys(places[item.id] for item in found if item.id in places))
 
     return ranking
 

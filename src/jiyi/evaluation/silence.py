@@ -30,8 +30,9 @@ from jiyi.domain.language import language_of
 from jiyi.domain.memory import IncomingMessage, Language, Message, Role, memory_id, message_handle
 from jiyi.errors import InputError
 from jiyi.evaluation.case_files import ALTERNATIVES
+from jiyi.evaluation.contenders import open_with
 from jiyi.evaluation.extract_report import evenly, percent
-from jiyi.evaluation.harness import TIMEZONE, OpenLayer, open_default
+from jiyi.evaluation.harness import TIMEZONE
 from jiyi.evaluation.observing import TalkClock
 from jiyi.pipelines.context import ContextBlock, fence
 from jiyi.pipelines.recall import Item
@@ -42,6 +43,8 @@ TALKS = Path(__file__).with_name("silence.toml")
 DEVELOPER, HELD_OUT = "developer", "held-out"
 HALVES = (DEVELOPER, HELD_OUT)
 BOTH = "both"
+EMBEDDERS = ("none", "use", "e5", "both")
+"""What may find by meaning beside words: nothing, or a model in this process."""
 LANGUAGES = ("zh", "en", "mixed")
 ASKED: Final = "asked"
 """The new session in which the questions are asked."""
@@ -210,26 +213,27 @@ def _texts(value: Any) -> bool:
 
 
 def measure(
-    people: Iterable[Person], *, open_layer: OpenLayer = open_default, step: Callable[[int], None] = lambda _: None
+    people: Iterable[Person], *, embedder: str = "none", step: Callable[[int], None] = lambda _: None
 ) -> Measured:
-    """Observe each person's talk in a fresh memory, and ask.
+    """Observe each person's talk in a fresh memory at default settings but for the embedder, and ask.
 
     Args:
+        embedder: a local one, or none.
         step: called with 1 after each person.
     """
-    found = Measured()
+    found = Measured(embedder=embedder)
     for person in people:
-        found.asked.extend(_ask(person, open_layer))
+        found.asked.extend(_ask(person, embedder))
         found.turns += len(person.messages)
         step(1)
     return found
 
 
-def _ask(person: Person, open_layer: OpenLayer) -> list[Asked]:
+def _ask(person: Person, embedder: str) -> list[Asked]:
     clock = TalkClock()
     with (
         tempfile.TemporaryDirectory(prefix="jiyi-eval-") as folder,
-        open_layer(Path(folder) / "memory.db", clock) as layer,
+        open_with(Path(folder) / "memory.db", clock, {"embedder": embedder}) as layer,
     ):
         me = layer.scope(person.id, tz=TIMEZONE, surface="evaluation")
         for session, turns in groupby(person.messages, key=lambda m: m.session):
@@ -321,6 +325,7 @@ class Measured:
 
     asked: list[Asked] = field(default_factory=list)
     turns: int = 0
+    embedder: str = "none"
 
     def rows(self) -> Iterator[Row]:
         """One for each half and language, and for both together; those without questions are left out."""
@@ -341,7 +346,7 @@ class Measured:
     def text(self, misses: int = 0) -> str:
         """Markdown: a table, how it was counted, and questions that went wrong."""
         lines = [
-            f"## Silence: {len(self.asked):,} questions about {self.turns:,} turns",
+            f"## Silence: {len(self.asked):,} questions about {self.turns:,} turns, {self._by}",
             "",
             f"| half | language | {' | '.join(_HEADS)} |",
             f"| --- | --- |{' ---: |' * len(_HEADS)}",
@@ -358,10 +363,15 @@ class Measured:
                 lines += ["", f"### {kind.words} ({DEVELOPER} half)", "", *(line for a in found for line in _miss(a))]
         return "\n".join(lines)
 
+    @property
+    def _by(self) -> str:
+        return "by words alone" if self.embedder == "none" else f"embedder {self.embedder}"
+
     def data(self, misses: int = 0) -> dict[str, Any]:
         """The same as plain JSON values."""
         return {
             "turns": self.turns,
+            "embedder": self.embedder,
             "targets": {kind.value: share for kind, share in TARGETS.items()},
             "rows": [row.data() for row in self.rows()],
             "misses": [_miss_data(a) for found in self.misses(misses).values() for a in found],

@@ -173,7 +173,8 @@ class Context:
         # What only stands beside a turn that a memory stands for belongs to nothing in the block.
         held = {i.id for i in chosen if i.leans_on is None}
         chosen = [i for i in chosen if i.leans_on is None or i.leans_on in held]
-        rest = [i for i in once if i.kind != "message"]
+        best = max((i.score for i in once), default=0.0)
+        rest = [i for i in once if i.kind != "message" and (_named(i) or i.score >= self.policy.meant_share * best)]
         return [*rest, *chosen] or ([] if digest is None else [digest])
 
     def _says_something(self, text: str) -> bool:
@@ -311,6 +312,11 @@ class Context:
         if len(text) > self.policy.passage_chars:
             text = text[: max(0, self.policy.passage_chars - 1)] + "…"
         return f"- [{_day(at, zone)}] {fence(who)}{words['colon']}{text} ({handle})"
+
+
+def _named(item: Item) -> bool:
+    """Whether it holds anything of the question. In meaning everything is more or less near."""
+    return any(name in ("words", "asked for", "phrase") for name, _ in item.parts)
 
 
 def _order(item: Item) -> tuple[float, str, int]:

@@ -24,7 +24,7 @@ SCAN_LIMIT = 64
 class Match:
     """A text that matched. `coverage` is the share of the question's information that it holds, in [0, 1].
 
-    `cosine` is how near its meaning is, where that is what it was found by.
+    `relevance` is that by words. `cosine` is how near its meaning is, where that is what it was found by, and `meaning` how relevant that makes it.
     `timely`: it was found by when it was said, and by nothing else.
     Of a passage of history `parts` are what its score is made of, and `over` the words of another turn that led to it.
     """
@@ -34,6 +34,7 @@ class Match:
     coverage: float
     words: tuple[str, ...]
     cosine: float | None = None
+    meaning: float = 0.0
     parts: Parts | None = None
     over: tuple[str, ...] = ()
     timely: bool = False

@@ -9,40 +9,32 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypeAlias
 
 from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.heat import Heat, HeatPolicy
 from jiyi.domain.memory import Memory, Message, Role, Status, Tier, memory_id, message_handle
-from jiyi.domain.ranking import RankingPolicy, ScoreParts, rescore, score_of
-from jiyi.domain.relevance import standing_out
+from jiyi.domain.ranking import RankingPolicy, ScoreParts, fused, rescore, score_of
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
-from jiyi.domain.vectors import Neighbour
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.filters import EVERYTHING, Filters, Span
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.kinds import named
 from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, said_in, scan_single, scan_texts
+from jiyi.pipelines.meaning import Meaning, find_meaning
 from jiyi.pipelines.passages import Found, Passages
 from jiyi.pipelines.question import Question, QuestionReader, without_names
 from jiyi.pipelines.spelling import spelt
 from jiyi.pipelines.summaries import standing
 from jiyi.pipelines.timing import Stopwatch
-from jiyi.pipelines.vectors import Embedding, match_vectors, scores_of
+from jiyi.pipelines.vectors import Embedding, scores_of
 from jiyi.ports import Kind, Unit
 from jiyi.text.kinds import Kinds
 
 DIGEST = "a digest of what was said, whose words were not kept"
 WEAK = "nothing covers much of the question"
-
-
-Near: TypeAlias = Mapping[Kind, list[Neighbour]]
-"""The nearest texts of each kind, by meaning."""
-NEAR_AT_BEST = 0.25
-"""The relevance of the nearest text that no word of the question is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +136,20 @@ class Recall:
         watch.lap("words")
         near = self._near(unit, scope, question, words, filters)
         watch.lap("meaning")
-        nearness = standing_out(sorted((n.cosine for found in near.values() for n in found), reverse=True))
-        near = {kind: [n for n in found if n.cosine >= self.passages.policy.min_cosine] for kind, found in near.items()}
         found, relaxed = self._matches(unit, scope, question, words, near, now, limit, filters, dropped, beside)
         watch.lap("words")
         found += self._by_meaning(unit, scope, question, near, now, filters, dropped, {item.id for item in found})
+        shown = {item.id for item in found}
+        weak = [item for item in beside if item.id not in shown]
+        dropped.extend((item.id, "covers too little of the question") for item in weak)
         watch.lap("meaning")
         items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
         # What is not believed comes back beside the answer as little as in it.
-        beside = self._fold_evidence(unit, scope, _of_kinds(beside, filters.kinds, []), filters, [], [])
+        beside = self._fold_evidence(unit, scope, _of_kinds(weak, filters.kinds, []), filters, [], [])
         ranked = tuple(self._fold_evidence(unit, scope, items, filters, dropped, beside))
         return Recollection(
             query, ranked[:limit], question.words, relaxed if ranked else "",
-            "" if ranked else _cause(question, dropped), tuple(dropped), ranked, tuple(beside), nearness, question,
+            "" if ranked else _cause(question, dropped), tuple(dropped), ranked, tuple(beside), near.nearness, question,
             took=watch.laps,
         )  # fmt: skip
 
@@ -206,7 +199,7 @@ class Recall:
         scope: Scope,
         question: Question,
         words: Found | None,
-        near: Near,
+        near: Meaning,
         now: datetime,
         limit: int,
         filters: Filters,
@@ -225,17 +218,17 @@ class Recall:
             items: list[Item] = []
             weak: list[Item] = []
             for kind in _text_kinds(filters):
-                matches = self._standing(unit, scope, find(kind), now, dropped) if kind is Kind.SUMMARY else find(kind)
+                matches = near.beside(kind, find(kind))
+                matches = self._standing(unit, scope, matches, now, dropped) if kind is Kind.SUMMARY else matches
                 heats = unit.memories.heat(scope, [m.item.seq for m in matches]) if kind is Kind.MEMORY else {}
                 for match in matches:
                     item = self._item(match, heats.get(match.item.seq), question, now, filters, dropped)
                     if item is not None:
-                        (weak if match.coverage < self.ranking.min_coverage else items).append(item)
+                        (weak if self._chance(match) else items).append(item)
             if items and filters.kinds == {"message"}:
                 # Whoever asks for messages alone gets them all.
                 return items + weak, relaxed
             if items:
-                dropped.extend((item.id, "covers too little of the question") for item in weak)
                 beside += weak
                 return items, relaxed
             if weak:
@@ -249,7 +242,7 @@ class Recall:
         kind: Kind,
         question: Question,
         words: Found | None,
-        near: Near,
+        near: Meaning,
         limit: int,
         filters: Filters,
     ) -> list[Match]:
@@ -259,7 +252,7 @@ class Recall:
                 return []
             # Labels are known only from the whole message, so more of them are looked at.
             many = self.passages.policy.hits if filters.labels else limit
-            turns = near.get(kind, [])
+            turns = near.of(kind)
             takes = filters.at_place()
             found = self.passages(unit, scope, question, words, many, takes=takes, vectors=scores_of(turns))
             cosines = {n.seq: n.cosine for n in turns}
@@ -268,41 +261,41 @@ class Recall:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
 
-    def _near(self, unit: Unit, scope: Scope, question: Question, words: Found | None, filters: Filters) -> Near:
-        """What means the same as the question, of each kind that is asked for; looked up once. Without the names of
-        speakers, which pull in their greetings: words find those."""
-        if self.embedding is None:
-            return {}
-        most = self.passages.policy.near
+    def _near(self, unit: Unit, scope: Scope, question: Question, words: Found | None, filters: Filters) -> Meaning:
+        """What means the same as the question, of each kind that is asked for. Without the names of speakers, which pull in
+        their greetings: words find those."""
         asked = question.meant if words is None else without_names(question.meant, words.named)
-        return {kind: match_vectors(unit, scope, kind, asked, self.embedding, most) for kind in _text_kinds(filters)}
+        fusion = self.passages.policy
+        return find_meaning(unit, scope, asked, _text_kinds(filters), self.embedding, fusion, self.ranking)
+
+    def _chance(self, match: Match) -> bool:
+        """Whether a match may be chance. A memory that is near in meaning is found by that, whatever its words."""
+        by_meaning = isinstance(match.item, Message) and match.meaning >= self.ranking.min_meaning
+        return match.coverage < self.ranking.min_coverage and not by_meaning
 
     def _by_meaning(
         self,
         unit: Unit,
         scope: Scope,
         question: Question,
-        near: Near,
+        near: Meaning,
         now: datetime,
         filters: Filters,
         dropped: list[tuple[str, str]],
         seen: Collection[str],
     ) -> list[Item]:
-        """What vectors alone find, below what words find: a cosine orders, but does not tell whether anything fits."""
+        """Memories and summaries that meaning alone finds. Of turns the fusion has taken in what is near."""
         items = []
-        for kind, neighbours in near.items():
-            nearest = neighbours[:CANDIDATES]
-            shares, there = (
-                scores_of(nearest),
-                {i.seq: i for i in _of_kind(unit, scope, kind, [n.seq for n in nearest])},
+        for kind, neighbours in near.near.items():
+            if kind is Kind.MESSAGE:
+                continue
+            nearest = {n.seq: n.cosine for n in neighbours[:CANDIDATES]}
+            matches = near.beside(
+                kind,
+                (Match(i, 0.0, 0.0, (), cosine=nearest[i.seq]) for i in _of_kind(unit, scope, kind, list(nearest))),
             )
-            matches = [
-                Match(there[n.seq], NEAR_AT_BEST * shares[n.seq], 0.0, (), cosine=n.cosine)
-                for n in nearest
-                if n.seq in there
-            ]
             matches = self._standing(unit, scope, matches, now, dropped) if kind is Kind.SUMMARY else matches
-            heats = unit.memories.heat(scope, list(there)) if kind is Kind.MEMORY else {}
+            heats = unit.memories.heat(scope, list(nearest)) if kind is Kind.MEMORY else {}
             found = (self._item(m, heats.get(m.item.seq), question, now, filters, dropped) for m in matches)
             items += [item for item in found if item is not None and item.id not in seen]
         return items
@@ -434,7 +427,8 @@ def _found_by(match: Match) -> str:
     if parts is None and match.cosine is not None:
         return f"is near in meaning ({match.cosine:.2f})"
     if parts is None:
-        return f"matches {', '.join(match.words)}" if match.words else "contains the words as written"
+        also = f"; is near in meaning ({match.meaning:.2f})" if match.meaning >= 0.005 else ""
+        return (f"matches {', '.join(match.words)}" if match.words else "contains the words as written") + also
     told = [f"matches {', '.join(match.words)} ({parts.own:.2f})"] if match.words else []
     if match.cosine is not None:
         told.append(f"is near in meaning ({match.cosine:.2f})")
@@ -474,11 +468,7 @@ def check_query(query: object, limit: int) -> None:
         raise TooLarge("the query", len(query), limit)
 
 
-def _of_kind(
-    unit: Unit, scope: Scope, kind: Kind, seqs: Sequence[int]
-) -> Sequence[Memory] | Sequence[Message] | Sequence[SessionSummary]:
-    if kind is Kind.MESSAGE:
-        return [m for m in unit.messages.get(scope, seqs) if not m.forgotten]
+def _of_kind(unit: Unit, scope: Scope, kind: Kind, seqs: Sequence[int]) -> Sequence[Memory] | Sequence[SessionSummary]:
     return unit.summaries.get(scope, seqs) if kind is Kind.SUMMARY else unit.memories.get(scope, seqs)
 
 
@@ -530,7 +520,7 @@ def _relevance(match: Match) -> ScoreParts:
     """What makes a match relevant; of a passage, as the fusion made it up."""
     parts = match.parts
     if parts is None or not parts.total:
-        return (("meaning" if match.cosine is not None else "words", match.relevance),)
+        return fused(match.relevance, match.meaning)
     share = match.relevance / parts.total
     return (
         ("words", parts.own * share), ("session", parts.session * share), ("turns beside", parts.neighbours * share)

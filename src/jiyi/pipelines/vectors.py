@@ -26,6 +26,7 @@ from jiyi.errors import ModelError, ModelRefused
 from jiyi.ports import Check, Kind, Store, Unit
 from jiyi.queues import Job, Lane
 from jiyi.settings import EmbeddingPolicy
+from jiyi.text.voice import Voice
 from jiyi.views import View
 
 log = logging.getLogger("jiyi.vectors")
@@ -94,8 +95,10 @@ class Batch:
 class Embedding:
     """The embedder in use, and those that made the sets it replaces. Built once, serves all threads."""
 
-    def __init__(self, current: Embedder, policy: EmbeddingPolicy, former: Sequence[Embedder] = ()) -> None:
-        self.current, self.policy = current, policy
+    def __init__(
+        self, current: Embedder, policy: EmbeddingPolicy, voice: Voice, former: Sequence[Embedder] = ()
+    ) -> None:
+        self.current, self.policy, self.voice = current, policy, voice
         self._known = {e.name: e for e in (*former, current)}
         self.asked = lru_cache(maxsize=64)(self._ask)
 
@@ -162,9 +165,10 @@ class Embedding:
         yield Kind.SUMMARY, (s for s in unit.summaries.listing(scope) if s.seq not in held)
 
     def _texts(self, items: Iterable[Memory | SessionSummary | Message]) -> Iterator[tuple[int, str]]:
-        """What is embedded of each; nothing without a letter or digit has a meaning to embed."""
+        """What is embedded of each: what was said as it was said, what was written about the user in their own words. Nothing without a letter or digit has a meaning to embed."""
         for item in items:
-            text = embedded_text(item)[: self.policy.max_chars]
+            text = embedded_text(item)
+            text = (text if isinstance(item, Message) else self.voice(text))[: self.policy.max_chars]
             if any(c.isalnum() for c in text):
                 yield item.seq, text
 
@@ -266,7 +270,7 @@ def match_vectors(
 
     Nothing without an embedder, while it does not answer, or where nothing is embedded yet: words still find.
     """
-    text = " ".join(question.split())
+    text = " ".join(question.split()) if embedding is None else embedding.voice(" ".join(question.split()))
     if embedding is None or not any(c.isalnum() for c in text):
         return []
     there = embedding.answering(unit, scope)
@@ -283,14 +287,19 @@ def match_vectors(
     return unit.vectors.search(scope, kind, there.model, asked, limit)
 
 
-def scores_of(near: Sequence[Neighbour]) -> dict[int, float]:
-    """The channel for a fusion: by number, how far above the farthest of them each is, as a share of the nearest's.
+def shares_of(near: Sequence[Neighbour], cosines: Collection[float]) -> list[float]:
+    """How near each is among all that was looked up: how far above the farthest, as a share of the nearest's.
 
     A cosine by itself says little, since some models put everything near everything.
     """
-    lowest = min((n.cosine for n in near), default=0.0)
-    spread = max((n.cosine for n in near), default=0.0) - lowest
-    return {n.seq: (n.cosine - lowest) / spread if spread else 1.0 for n in near}
+    lowest = min(cosines, default=0.0)
+    spread = max(cosines, default=0.0) - lowest
+    return [(n.cosine - lowest) / spread if spread else 1.0 for n in near]
+
+
+def scores_of(near: Sequence[Neighbour]) -> dict[int, float]:
+    """The channel of one kind for a fusion, by number."""
+    return dict(zip((n.seq for n in near), shares_of(near, [n.cosine for n in near]), strict=True))
 
 
 def _another(there: VectorSet, dimension: int) -> str:

@@ -32,7 +32,7 @@ from jiyi.evaluation.sampling import (
     sheet_lines,
     write_lines,
 )
-from jiyi.evaluation.silence import HALVES, TALKS, load_people
+from jiyi.evaluation.silence import EMBEDDERS, HALVES, TALKS, load_people
 from jiyi.evaluation.silence import measure as measure_silence
 from jiyi.surfaces.cli.calls import Call
 
@@ -207,6 +207,7 @@ def silence(
         int,
         typer.Option(metavar="N", min=0, help="Show N questions of each kind that went wrong, developer half only."),
     ] = 0,
+    embedder: Annotated[str, typer.Option(metavar="NAME", help="Find by meaning as well: use, e5 or both.")] = "none",
 ) -> None:
     """Measure whether the context block says nothing when nothing relevant is known, as a Markdown table.
 
@@ -216,7 +217,9 @@ def silence(
     """
     if half not in (*HALVES, "all"):
         raise InputError(f"no half {half!r}: choose {', '.join(HALVES)} or all")
+    if embedder not in EMBEDDERS:
+        raise InputError(f"no embedder {embedder!r} here: choose one of {', '.join(EMBEDDERS)}")
     people = [person for person in load_people(file or TALKS) if half in (person.half, "all")]
     with call.out.progress("asking", len(people), "talk") as step:
-        found = measure_silence(people, step=step)
+        found = measure_silence(people, embedder=embedder, step=step)
     call.out.show(found.data(misses), [found.text(misses)])
