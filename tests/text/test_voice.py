@@ -26,7 +26,17 @@ def test_the_user_speaks(said: str, own: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["用户表有多大", "用戶體驗很好", "the user table is full", "users of the app", "a power user", "我怕黑", "", "reuser is"]
+    "said",
+    [
+        "用户表有多大",
+        "用戶體驗很好",
+        "the user table is full",
+        "users of the app",
+        "a power user",
+        "我怕黑",
+        "",
+        "reuser is",
+    ],
 )
 def test_what_is_about_others_stays(said: str) -> None:
     assert load_voice()(said) == said

@@ -20,12 +20,13 @@ class RankingPolicy:
     heat_saturation: float = 8.0  # visits at which heat has half its say
     phrase: float = 0.15  # the whole question, or its longest run, stands in the text
     message: float = 0.85  # history speaks a little quieter than what was distilled from it
-    # A hit must cover this share of the question's information, or it counts as chance, unless it is so near in meaning.
+    # A hit must cover this share of the question's information, or it counts as chance.
     min_coverage: float = 0.15
+    # A turn that covers less is no chance where it is so relevant by its meaning.
     min_meaning: float = 0.30
-    # What the nearest text counts for of what words leave open, and how far it must stand out among the others to count so
-    # (`domain.relevance.standing_out`); half of it where it does not stand out at all.
+    # What the nearest text counts for, as a share of what words leave open.
     meaning: float = 0.90
+    # How far it must stand out among the others to count so (`domain.relevance.standing_out`). Half where it does not at all.
     stands_out: float = 0.38
 
 
