@@ -69,6 +69,7 @@ class AsyncScopedMemory(_Twin):
     write_profile, read_profile = _awaited(ScopedMemory.write_profile), _awaited(ScopedMemory.read_profile)
     versions, evidence = _awaited(ScopedMemory.versions), _awaited(ScopedMemory.evidence)
     confidence, correct = _awaited(ScopedMemory.confidence), _awaited(ScopedMemory.correct)
+    patterns = _awaited(ScopedMemory.patterns)
     questions, answer = _awaited(ScopedMemory.questions), _awaited(ScopedMemory.answer)
     feedback = _awaited(ScopedMemory.feedback)
     receipts, verify_forgotten = _awaited(ScopedMemory.receipts), _awaited(ScopedMemory.verify_forgotten)

@@ -24,10 +24,11 @@ from jiyi.embedders import follow_embedder, open_embedding, vector_rules
 from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
-from jiyi.graph_files import follow_graph, open_graphing
+from jiyi.graph_files import follow_graph, load_entities, open_graphing
 from jiyi.jobs import Clock
 from jiyi.memory_layer import DICTIONARY, SEGMENTER, MemoryLayer
 from jiyi.pipelines.answering import Answering
+from jiyi.pipelines.arising import Arising
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions, relative
@@ -46,6 +47,7 @@ from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.once import OnceView
 from jiyi.pipelines.passages import Passages
+from jiyi.pipelines.patterns import Noticing, PatternView
 from jiyi.pipelines.question import QuestionReader
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
@@ -69,6 +71,7 @@ from jiyi.text.query_reading import Announcements
 from jiyi.text.redaction import Redactor
 from jiyi.text.redaction_rules import RedactionRules, parse_redaction
 from jiyi.text.segmentation import Segmenter, StopWords, check_dictionary, parse_dictionary
+from jiyi.text.signs import Signs, parse_signs
 from jiyi.text.synonyms import Synonyms, has_terms, parse_synonyms
 from jiyi.text.times import Times
 from jiyi.text.voice import Voice
@@ -204,14 +207,16 @@ def assemble(
     read = QuestionReader(
         segmenter, load_synonyms(segmenter, settings.synonyms), load_announcements(), load_times(), settings.fusion
     )  # fmt: skip
+    graphing = open_graphing(settings, vocabulary, segmenter)
+    arising = Arising(load_signs(segmenter), graphing.view)
     recall = Recall(
         indexing, read, Passages(indexing, settings.fusion), facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers,
-        load_kinds(segmenter), embedding,
+        load_kinds(segmenter), embedding, arising,
     )  # fmt: skip
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
     vectors = VectorView(wanted=embedding is not None)
-    graphing = open_graphing(settings, vocabulary, segmenter)
-    gateway = Gateway(indexing, settings.gateway, nights, graphing.view, vectors, (TraceView(), OnceView()))
+    views = (TraceView(), OnceView(), PatternView())
+    gateway = Gateway(indexing, settings.gateway, nights, graphing.view, vectors, views)
     merging = Merging(segmenter, load_merge_words(segmenter), settings.merging, settings.heat)
     redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
     distiller = Distiller(
@@ -253,6 +258,7 @@ def assemble(
         redaction=redaction,
         guard=guard,
         upkeep=Upkeep(gateway, merging, retaining, settings.tiers, settings.upkeep),
+        noticing=Noticing(arising, guard, retaining, judging, gateway, settings.patterns),
         reading_back=ReadingBack(judging, distiller),
         summariser=Summariser(load_cues(), indexing, distiller, redaction, settings.summaries),
         redistiller=Redistiller(retaining, judging, gateway, distiller_identity()),
@@ -431,6 +437,19 @@ def _synonyms(segmenter: Segmenter, own: tuple[str, str] | None) -> Synonyms:
 def load_kinds(segmenter: Segmenter) -> Kinds:
     """The shipped kinds of things."""
     return Kinds(_read_toml(_shipped("kinds.toml"), "kinds.toml"), segmenter)
+
+
+@cache
+def load_signs(segmenter: Segmenter) -> Signs:
+    """The shipped signs of occasions and wishes, with the well-known names among them."""
+    signs = parse_signs(_read_toml(_shipped("patterns.toml"), "patterns.toml"), segmenter.fold)
+    of_kind: dict[str, set[str]] = {}
+    for sign in signs.conditions.values():
+        for kind in sign.kinds:
+            of_kind.setdefault(kind, set()).add(sign.name)
+    words = load_entities(segmenter)
+    names = {name: frozenset(of_kind.get(words.kind_of(base), ())) for name, base in words.known.items()}
+    return signs.with_names({name: conditions for name, conditions in names.items() if conditions})
 
 
 @cache

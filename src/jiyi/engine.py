@@ -30,6 +30,7 @@ from jiyi.pipelines.indexing import Indexing, index_messages
 from jiyi.pipelines.judging import Judging
 from jiyi.pipelines.model_distil import ModelDistiller
 from jiyi.pipelines.observe import DISTIL, INDEX, RULES, distil_messages
+from jiyi.pipelines.patterns import PATTERNS, Noticing
 from jiyi.pipelines.read_counts import ReadCounts
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.redacting import Redaction
@@ -73,6 +74,7 @@ class Parts:
     guard: Guard
     carried: Carried
     upkeep: Upkeep
+    noticing: Noticing
     reading_back: ReadingBack
     summariser: Summariser
     redistiller: Redistiller
@@ -343,6 +345,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         detail = Detail(said) if said else parts.retaining.detail(unit, job.scope)
         actor = Actor(ADMIN, "job") if job.payload.get("approved") else RULES
         distil_messages(unit, job.scope, first, last, now, detail, parts.retaining, parts.judging, parts.gateway, actor)
+        parts.noticing.come_tonight(unit, job.scope, now)
         if first == 1:
             # From the first message on; later rules are told by `doctor` that these have read everything (SPEC C13).
             unit.memories.mark_distilled_by(job.scope, parts.redistiller.identity)
@@ -358,6 +361,9 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
 
     def upkeep(unit: Unit, job: Job, now: datetime) -> None:
         parts.upkeep.job(unit, job.scope, job.payload, now)
+
+    def patterns(unit: Unit, job: Job, now: datetime) -> None:
+        parts.noticing.run(unit, job.scope, now)
 
     def segment(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
@@ -381,6 +387,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         SEGMENT: segment,
         CLOSE: close,
         UPKEEP: upkeep,
+        PATTERNS: patterns,
         EMBED_SOON: embed_soon,
         EMBED: embed_nothing,
     }

@@ -54,6 +54,7 @@ from jiyi.pipelines.graph_questions import (
 )
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.observe import instant
+from jiyi.pipelines.patterns import Noticed
 from jiyi.pipelines.recall import Item, Recollection
 from jiyi.pipelines.summaries import standing
 from jiyi.ports import SessionInfo, Unit
@@ -308,6 +309,14 @@ class MemoryReader:
             InputError: `at` has no time zone.
         """
         return confidence(memory, self._clock() if at is None else instant(at), self._parts.settings.confidence)
+
+    def patterns(self) -> list[Noticed]:
+        """What repeats over sessions, as it is counted now, with its cases; what is a pattern first (SPEC G5).
+
+        At night, and by `upkeep`, what is a pattern becomes an inferred memory, and what is none any more ends.
+        """
+        with self._store.read() as unit:
+            return self._parts.noticing.noticed(unit, self._scope)
 
     def questions(self) -> list[Question]:
         """What only the user can settle: contradictions, hearsay, verifications that are past. The oldest first (SPEC B9)."""

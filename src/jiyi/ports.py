@@ -174,8 +174,8 @@ class Memories(Protocol):
         """The memories, of any status, whose successor is one of these, by seq."""
 
     def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
-        """For each message that is evidence: the memories, of any status, that rest on it, ascending. Number 0, which
-        stands for what was told outright, is no message."""
+        """For each message that is evidence: the memories, of any status, that it tells of, ascending; so not those that were
+        counted from it. Number 0, which stands for what was told outright, is no message."""
 
     def next_seq(self, scope: Scope) -> int:
         """Take a fresh memory number (inside a write)."""

@@ -426,12 +426,15 @@ class ScopedMemory(MemoryReader):
         return next((s for s in self.summaries(session) if s.block == WHOLE), None)
 
     def upkeep(self, *, dry_run: bool = False) -> Upkept:
-        """Do now what is done every night: move, archive and erase what the rules say is due (SPEC F2, F3).
+        """Do now what is done every night: move, archive and erase what the rules say is due, count patterns (SPEC F2, F3, G5).
 
         With `dry_run` nothing happens, and the answer says what would and why. A plan that moved something can be undone.
         """
         self._engine.reads.flush()
-        upkept = keep_up(self._store, self._scope, self._parts.upkeep, self._actor, self._clock(), dry_run=dry_run)
+        parts, now = self._parts, self._clock()
+        upkept = keep_up(
+            self._store, self._scope, parts.upkeep, self._actor, now, noticing=parts.noticing, dry_run=dry_run
+        )
         if any(move.to is None for move in upkept.moves) and not dry_run:
             self._store.purge()
         return upkept

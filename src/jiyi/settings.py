@@ -24,6 +24,7 @@ from jiyi.domain.heat import HeatPolicy
 from jiyi.domain.merging import MergingPolicy
 from jiyi.domain.nights import NightPolicy
 from jiyi.domain.once import OncePolicy
+from jiyi.domain.patterns import PatternPolicy
 from jiyi.domain.plans import GatewayPolicy
 from jiyi.domain.profile import ProfilePolicy
 from jiyi.domain.ranking import RankingPolicy
@@ -338,6 +339,7 @@ class Settings:
     merging: MergingPolicy = field(default_factory=MergingPolicy)
     upkeep: UpkeepPolicy = field(default_factory=UpkeepPolicy)
     night: NightPolicy = field(default_factory=NightPolicy)
+    patterns: PatternPolicy = field(default_factory=PatternPolicy)
     model: ModelPolicy = field(default_factory=ModelPolicy)
     embedding: EmbeddingPolicy = field(default_factory=EmbeddingPolicy)
     support: SupportPolicy = field(default_factory=SupportPolicy)

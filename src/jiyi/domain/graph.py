@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from jiyi.domain.confidence import ConfidencePolicy, faded
 from jiyi.domain.entities import EntityType, EntityWords
 from jiyi.domain.memory import Memory, Source, Status, Tier
+from jiyi.domain.patterns import PATTERN
 from jiyi.domain.relations import Vocabulary
 
 NOT_SAME = "~"
@@ -83,6 +84,8 @@ def edge_of(memory: Memory, vocabulary: Vocabulary, words: EntityWords) -> Edge 
     """
     triple = memory.triple
     if triple is None or memory.status not in (Status.LIVE, Status.ENDED) or memory.tier is Tier.ARCHIVE:
+        return None
+    if triple.relation == PATTERN:  # It joins an occasion and a wish, not two things.
         return None
     relation, name = vocabulary.get(triple.relation), triple.relation
     identity = relation is not None and relation.identity

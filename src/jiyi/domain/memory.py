@@ -66,6 +66,7 @@ class Mode(StrEnum):
     SHIFT = "shift"  # 其实我更关注 …
     OVER = "over"  # 从 MySQL 换成 …, said of MySQL
     WRONG = "wrong"  # 不是 MySQL，是 …, said of MySQL
+    CASE = "case"  # a case that a pattern was counted from: nobody said the pattern (SPEC G5)
 
 
 class Tier(StrEnum):
@@ -137,6 +138,11 @@ class Evidence:
     trust: float = 0.95
     until: datetime | None = None
     own: bool = True
+
+    @property
+    def tells(self) -> bool:
+        """Whether its words say what the memory says. Those of a case say something else, of which it was counted."""
+        return self.mode is not Mode.CASE
 
     @property
     def place(self) -> tuple[int, int, int, datetime, str, str]:

@@ -61,6 +61,7 @@ class Verb(StrEnum):
     UNDO = "undo"
     UPKEEP = "upkeep"
     MERGE = "merge"
+    PATTERN = "pattern"
     UNITE = "unite"
     SPLIT = "split"
     RETENTION = "retention"

@@ -115,7 +115,7 @@ class Spell:
     def add(self, said: Evidence) -> None:
         """Count one more statement in; they come in order of time."""
         self.said.append(said)
-        if said.source is Source.INFERRED:
+        if said.source is Source.INFERRED and said.mode is not Mode.CASE:
             self.inferred_in.add(said.session)
         if said.mode in OUTRIGHT:
             self.outright_at.add(said.at)
@@ -169,7 +169,8 @@ def stand(said: Sequence[Evidence], confidence: ConfidencePolicy, policy: Arbitr
     affirmed_at = max(e.at for e in counted)
     changed = [e.at for e in counted if e.mode in OUTRIGHT]
     changed_at = max(changed) if changed else None
-    inferred = {e.session for e in asserted if e.source is Source.INFERRED}
+    # The cases that an inference was made of confirm nothing: they are that inference (SPEC G5).
+    inferred = {e.session for e in asserted if e.source is Source.INFERRED and e.mode is not Mode.CASE}
     if best < DECLARED and len(inferred) >= policy.confirmations:
         return Standing(Source.DECLARED, confidence.start(Source.DECLARED), affirmed_at, changed_at)
     # The word that makes us surest at the last time it was said: a verification that is past gives way to a new word.

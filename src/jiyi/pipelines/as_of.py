@@ -259,7 +259,7 @@ class MemoriesThen(Memories):
         self._of(scope)
         wanted, resting = set(message_seqs), dict[int, list[int]]()
         for seq, memory in self.pictures.items():
-            for message in {e.message for e in memory.evidence} & wanted:
+            for message in {e.message for e in memory.evidence if e.tells} & wanted:
                 resting.setdefault(message, []).append(seq)
         return resting
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TypeAlias
 
 from jiyi.domain.belief import ended
@@ -357,7 +358,8 @@ class Forgetting:
         staying = [m for m in memories if m.seq not in target.memories]
         needed: dict[int, list[Evidence]] = {}
         for memory in staying:
-            for e in memory.evidence:
+            # A case is only counted: no pattern keeps the words of one from going, and none takes them along.
+            for e in filter(attrgetter("tells"), memory.evidence):
                 needed.setdefault(e.message, []).append(e)
         touched = target.whole | target.topical | spans.keys() | target.loose.keys()
         key = unit.forgotten.key(scope)
@@ -550,7 +552,8 @@ def _evidence_of(target: _Target, pictures: Pictures) -> dict[int, dict[int, lis
     said, so where a memory or a topic is forgotten, messages that one once rested on go too."""
     spans: dict[int, dict[int, list[Evidence]]] = {}
     for number, memory in target.memories.items():
-        known = {e for m in (memory, *(pictures.get(number, ()) if target.ever else ())) for e in m.evidence}
+        told = (memory, *(pictures.get(number, ()) if target.ever else ()))
+        known = {e for m in told for e in m.evidence if e.tells}
         for e in sorted(known, key=lambda e: e.place):
             spans.setdefault(e.message, {}).setdefault(number, []).append(e)
     return spans

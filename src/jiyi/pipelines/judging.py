@@ -180,6 +180,31 @@ class Judging:
                     "since: undo that first, or say what is right"
                 )
 
+    def recounted(
+        self,
+        unit: Unit,
+        scope: Scope,
+        counts: Sequence[tuple[Memory, Memory | None]],
+        observations: Sequence[Observation],
+        occasion: Occasion,
+        told: Sequence[Judgement],
+        *,
+        dry_run: bool = False,
+    ) -> Plan:
+        """What memories rest on was counted anew (SPEC G5): each is settled from its new evidence, or goes. What was never
+        remembered is judged like anything else that was observed.
+
+        Args:
+            counts: memories as they are, and with their new evidence.
+            told: what the counting says of them.
+            dry_run: as in `edited`.
+        """
+        beliefs = _Beliefs(unit, scope, self.tiers, dry_run=dry_run)
+        beliefs.note([Change(before, after) for before, after in counts if after != before])
+        self._settle_again(beliefs, [after for before, after in counts if after not in (None, before)], occasion.now)
+        judgements = [self._one(beliefs, observation, occasion.now) for observation in observations]
+        return self._plan(occasion, beliefs, [*told, *judgements])
+
     def unasked(self, unit: Unit, scope: Scope, memories: Sequence[Memory], occasion: Occasion) -> Plan:
         """The user was asked about these and does not want to decide."""
         changes = tuple(Change(m, replace(m, unasked=True)) for m in memories if not m.unasked)

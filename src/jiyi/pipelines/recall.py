@@ -18,6 +18,7 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
 from jiyi.errors import InputError, TooLarge
+from jiyi.pipelines.arising import Arising
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.filters import EVERYTHING, Filters, Span
 from jiyi.pipelines.indexing import Indexing
@@ -108,6 +109,7 @@ class Recall:
     tiers: TierPolicy
     kinds: Kinds
     embedding: Embedding | None = None
+    arising: Arising | None = None
 
     def __call__(
         self, unit: Unit, scope: Scope, query: str, now: datetime, *, limit: int = 8, filters: Filters = EVERYTHING
@@ -177,9 +179,11 @@ class Recall:
         if not filters.kinds & {"fact", "memory"} or filters.labels:
             return []
         items = []
-        found = self.facts.facts(unit, scope, question.text)
+        found = [(m, f"asked for by {name!r}") for m, name in self.facts.facts(unit, scope, question.text)]
+        if self.arising is not None:
+            found += [(m, f"{what} comes up") for m, what in self.arising(unit, scope, question.text)]
         heats = unit.memories.heat(scope, [m.seq for m, _ in found]) if filters.read != Span() else {}
-        for memory, name in found:
+        for memory, why in found:
             if memory.over(now):
                 dropped.append((memory.id, _over(memory)))
             elif filters.takes_memory(memory, _read_at(heats.get(memory.seq))):
@@ -190,7 +194,7 @@ class Recall:
                     policy=self.ranking,
                     importance=memory.importance,
                 )
-                items.append(self._memory_item(memory, "fact", parts, f"asked for by {name!r}", now))
+                items.append(self._memory_item(memory, "fact", parts, why, now))
         return items
 
     def _matches(

@@ -246,7 +246,7 @@ class _TrialMemories(MemoriesThen):
         stored = self._stored.resting_on(scope, message_seqs)
         resting = {message: [s for s in seqs if s not in self._changed] for message, seqs in stored.items()}
         for seq in self._changed & self.held.keys():
-            for message in {e.message for e in self.held[seq].evidence}.intersection(message_seqs):
+            for message in {e.message for e in self.held[seq].evidence if e.tells}.intersection(message_seqs):
                 resting[message] = sorted([*resting.get(message, ()), seq])
         return resting
 

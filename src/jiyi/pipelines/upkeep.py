@@ -24,6 +24,7 @@ from jiyi.domain.standing import Detail
 from jiyi.domain.tiers import Aging, Move, TierPolicy, moved, next_due, outlook
 from jiyi.pipelines.gateway import UPKEEP, Gateway, Receipt
 from jiyi.pipelines.merging import Merging
+from jiyi.pipelines.patterns import Noticing
 from jiyi.pipelines.retaining import Retaining
 from jiyi.ports import Store, Unit
 from jiyi.settings import UpkeepPolicy
@@ -48,13 +49,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Upkept:
-    """What upkeep did, or with `dry_run` would do, to one user's memory."""
+    """What upkeep did, or with `dry_run` would do, to one user's memory. `patterns`: what counting changed (SPEC G5)."""
 
     scanned: int
     moves: tuple[Move, ...]
     merges: tuple[Merge, ...]
     plans: tuple[str, ...]
     dry_run: bool = False
+    patterns: tuple[Receipt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +175,17 @@ def _merge_of(receipt: Receipt) -> Merge:
 
 
 def keep_up(
-    store: Store, scope: Scope, upkeep: Upkeep, actor: Actor, now: datetime, *, dry_run: bool = False
+    store: Store,
+    scope: Scope,
+    upkeep: Upkeep,
+    actor: Actor,
+    now: datetime,
+    *,
+    noticing: Noticing | None = None,
+    dry_run: bool = False,
 ) -> Upkept:
-    """Go through the whole of one memory, a transaction a batch; with `dry_run` only look."""
+    """Go through the whole of one memory, a transaction a batch; with `noticing` its patterns are counted too. With
+    `dry_run` only look."""
     after: int | None = 0
     scanned, due = 0, None
     moves, merges, plans = list[Move](), list[Merge](), list[str]()
@@ -193,9 +203,20 @@ def keep_up(
         moves += step.moves
         merges += step.merges
         plans += [receipt.plan_id for receipt in step.receipts if receipt.plan_id is not None]
+    counted = [] if noticing is None else _count(store, scope, noticing, actor, now, dry_run=dry_run)
+    plans += [receipt.plan_id for receipt in counted if receipt.plan_id is not None]
     if not dry_run:
         store.write(lambda unit: _done_for_today(unit, scope, upkeep, due, now))
-    return Upkept(scanned, tuple(moves), tuple(merges), tuple(plans), dry_run)
+    return Upkept(scanned, tuple(moves), tuple(merges), tuple(plans), dry_run, tuple(counted))
+
+
+def _count(
+    store: Store, scope: Scope, noticing: Noticing, actor: Actor, now: datetime, *, dry_run: bool
+) -> list[Receipt]:
+    if not dry_run:
+        return store.write(lambda unit: noticing.run(unit, scope, now, actor=actor))
+    with store.read() as unit:
+        return noticing.run(unit, scope, now, actor=actor, dry_run=True)
 
 
 def _done_for_today(unit: Unit, scope: Scope, upkeep: Upkeep, due: datetime | None, now: datetime) -> None:

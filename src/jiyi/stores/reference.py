@@ -229,7 +229,7 @@ class _Memories:
     def resting_on(self, scope: Scope, message_seqs: Collection[int]) -> dict[int, list[int]]:
         resting: dict[int, list[int]] = {}
         for memory in self._all(scope):
-            for message in {e.message for e in memory.evidence if e.message} & set(message_seqs):
+            for message in {e.message for e in memory.evidence if e.message and e.tells} & set(message_seqs):
                 resting.setdefault(message, []).append(memory.seq)
         return resting
 

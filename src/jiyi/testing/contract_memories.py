@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import Category, Memory, Status, Tier, Triple
+from jiyi.domain.memory import Category, Memory, Mode, Status, Tier, Triple
 from jiyi.domain.plans import Change
 from jiyi.domain.relations import COMPANY, USER, fact_key
 from jiyi.domain.scope import Scope
@@ -367,6 +367,13 @@ class MemoriesContract(Contract):
             assert resting_on(ME, [7, 7]) == {7: [1, 3]}
             assert resting_on(ME, []) == resting_on(ME, [10]) == {}
             assert resting_on(ME, range(40_000)) == {7: [1, 3], 8: [3], 9: [2]}
+
+    def test_what_was_counted_from_a_message_does_not_rest_on_it(self, store: Store) -> None:
+        case = replace(evidence(7), mode=Mode.CASE)
+        put_memories(store, ME, memory(1, evidence=(case,)), memory(2, evidence=(evidence(7),)))
+        with store.read() as unit:
+            assert unit.memories.resting_on(ME, [7]) == {7: [2]}
+            assert unit.memories.get(ME, [1])[0].evidence == (case,)
 
     def test_resting_on_follows_the_changes(self, store: Store) -> None:
         first = memory(1, evidence=(evidence(7), evidence(8)))

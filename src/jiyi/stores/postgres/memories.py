@@ -136,7 +136,7 @@ class PostgresMemories(Memories):
             return {}
         sql = """
             SELECT DISTINCT message, memory FROM evidence
-            WHERE owner = %s AND message = ANY(%s) ORDER BY message, memory
+            WHERE owner = %s AND message = ANY(%s) AND mode <> 'case' ORDER BY message, memory
         """
         resting: dict[int, list[int]] = {}
         for message, memory in self._access.rows(sql, (owner, numbers(message_seqs))):

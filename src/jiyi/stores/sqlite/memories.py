@@ -176,7 +176,7 @@ class SqliteMemories(Memories):
             return {}
         sql = """
             SELECT DISTINCT message, memory FROM evidence
-            WHERE message IN (SELECT value FROM json_each(?)) ORDER BY message, memory
+            WHERE message IN (SELECT value FROM json_each(?)) AND mode <> 'case' ORDER BY message, memory
         """
         resting: dict[int, list[int]] = {}
         for message, memory in self._access.rows(sql, (key_list(owner, message_seqs),)):

@@ -347,6 +347,7 @@ def upkeep_document(upkept: Upkept) -> Document:
             for m in upkept.moves
         ],
         "merges": [{"into": memory_id(m.into), "gone": [memory_id(seq) for seq in m.gone]} for m in upkept.merges],
+        "patterns": [change for receipt in upkept.patterns for change in changes_document(receipt.plan.changes)],
         "plans": list(upkept.plans),
     }
 
@@ -359,9 +360,13 @@ def upkeep_lines(upkept: Upkept) -> Iterator[Line]:
     for merge in upkept.merges:
         gone = ", ".join(memory_id(seq) for seq in merge.gone)
         yield ("  ", (gone, BOLD), " merged into ", (memory_id(merge.into), BOLD), "  they say the same")
+    for receipt in upkept.patterns:
+        yield from change_lines(receipt.plan)
     done = f"  plan {', '.join(upkept.plans)}" if upkept.plans else ""
     would = "would change" if upkept.dry_run else "changed"
-    yield (f"looked at {upkept.scanned}, {len(upkept.moves) + len(upkept.merges)} {would}", (done, DIM))
+    noticed = sum(len(receipt.plan.changes) for receipt in upkept.patterns)
+    changed = len(upkept.moves) + len(upkept.merges) + noticed
+    yield (f"looked at {upkept.scanned}, {changed} {would}", (done, DIM))
 
 
 def entry_document(entry: LedgerEntry, zone: tzinfo) -> Document:
