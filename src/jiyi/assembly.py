@@ -231,6 +231,7 @@ def assemble(
     retaining = Retaining(
         distiller, guard, gateway, load_high_value(), redaction, segmenter.content_words, settings.retention
     )
+    noticing = Noticing(arising, guard, retaining, judging, gateway, settings.patterns)
     model = None
     if chat is not None:
         model = _model_distiller(chat, settings, segmenter, distiller, judging, gateway, redaction, guard)
@@ -257,8 +258,8 @@ def assemble(
         ),
         redaction=redaction,
         guard=guard,
-        upkeep=Upkeep(gateway, merging, retaining, settings.tiers, settings.upkeep),
-        noticing=Noticing(arising, guard, retaining, judging, gateway, settings.patterns),
+        upkeep=Upkeep(gateway, merging, retaining, settings.tiers, settings.upkeep, noticing),
+        noticing=noticing,
         reading_back=ReadingBack(judging, distiller),
         summariser=Summariser(load_cues(), indexing, distiller, redaction, settings.summaries),
         redistiller=Redistiller(retaining, judging, gateway, distiller_identity()),

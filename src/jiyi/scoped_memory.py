@@ -431,10 +431,7 @@ class ScopedMemory(MemoryReader):
         With `dry_run` nothing happens, and the answer says what would and why. A plan that moved something can be undone.
         """
         self._engine.reads.flush()
-        parts, now = self._parts, self._clock()
-        upkept = keep_up(
-            self._store, self._scope, parts.upkeep, self._actor, now, noticing=parts.noticing, dry_run=dry_run
-        )
+        upkept = keep_up(self._store, self._scope, self._parts.upkeep, self._actor, self._clock(), dry_run=dry_run)
         if any(move.to is None for move in upkept.moves) and not dry_run:
             self._store.purge()
         return upkept

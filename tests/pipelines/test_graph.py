@@ -410,3 +410,16 @@ def test_a_database_from_before_there_was_a_graph_gets_one(tmp_path: Path, clock
     with open_it() as layer:
         assert layer.scope("ming").graph() == before
         assert graph_check(layer).ok
+
+
+def test_what_is_so_both_ways_round_is_told_once(layer: MemoryLayer, clock: Clock) -> None:
+    me = layer.scope("ming")
+    me.remember("王芳在云帆科技工作")
+    me.remember("李强在云帆科技工作")
+    layer.work()
+    [insight] = [i for i in me.derived() if i.tie.rule == "colleagues"]
+    assert {insight.tie.subject, insight.tie.object} == {"王芳", "李强"}
+    assert [t.relation for t in me.graph().ties].count("WORKS_BESIDE") == 1
+    # From either side it is found all the same.
+    assert [n.entity for n in me.neighbours("李强", relations=["WORKS_BESIDE"])] == ["王芳"]
+    assert [n.entity for n in me.neighbours("王芳", relations=["WORKS_BESIDE"])] == ["李强"]

@@ -33,9 +33,11 @@ class PatternPolicy:
     step: float = 0.02
     surest: float = 0.85
     importance: int = 3
-    # Sessions that are looked at, the latest; and turns of the user in each, the first. Their number bounds the work of a night.
+    # Sessions that are looked at, the latest; turns of the user in each, the first; and characters of a turn: a longer one is
+    # a text that was pasted. They bound the work of a night.
     sessions: int = 500
     turns: int = 100
+    chars: int = 1000
     # What was counted and then taken back (an undo) is left alone for so long.
     left_alone: timedelta = timedelta(days=180)
 

@@ -489,6 +489,7 @@ def picture(explorer: Explorer, walk: Walk, around: str | None, hops: int, langu
         if explorer.sure(k.edge) >= walk.min_confidence and (not walk.relations or k.edge.relation in walk.relations)
     ]
     kept.sort(key=lambda k: (k.edge.memory == 0, k.edge.memory, _mark(k)))
+    kept = list({_either_way(k): k for k in reversed(kept)}.values())[::-1]
     teller, nodes = Teller(explorer, language), sorted({n for k in kept for n in (k.start, k.end)})
     names: dict[str, list[Name]] = {}
     for one in explorer.unit.graph.names_of(explorer.scope, nodes):
@@ -498,13 +499,23 @@ def picture(explorer: Explorer, walk: Walk, around: str | None, hops: int, langu
 
 
 def derived(explorer: Explorer, language: Language) -> list[Insight]:
-    """All that the rules derive now, each with the rule's explanation, the surest first."""
+    """All that the rules derive now, each with the rule's explanation, the surest first. What a rule makes of the same
+    premises both ways round (A with B, B with A) is told once."""
     teller = Teller(explorer, language)
-    found = []
+    found, once = [], dict[tuple[object, ...], Link]()
     for rule, one, link in explorer.derived():
+        if once.setdefault(_either_way(link), link) is not link:
+            continue
         names = {v: teller.called(n) for v, n in one.bound.items()}
         found.append(Insight(teller.tie(link), rule.told(language, names)))
     return sorted(found, key=lambda f: (-f.tie.confidence, f.tie.rule, f.tie.premises))
+
+
+def _either_way(link: Link) -> tuple[object, ...]:
+    """The same for what one rule derives of the same premises in both directions: one fact, told from either side."""
+    edge = link.edge
+    ends = frozenset((link.start, link.end)) if edge.rule else (link.start, link.end)
+    return (edge.memory, edge.rule, edge.relation, edge.premises, ends)
 
 
 def known_node(explorer: Explorer, name: str) -> str:

@@ -115,7 +115,7 @@ class Noticing:
         own = [m for m in messages if m.role is Role.USER and not m.digest][: self.policy.turns]
         if not own:
             return None
-        marked = {m.seq: signs.read(m.text) for m in own if len(m.text) <= self.guard.policy.max_chars}
+        marked = {m.seq: signs.read(m.text) for m in own if len(m.text) <= self.policy.chars}
         # What only looks like the user's words is told by the turns before it; it is looked for where there is a sign.
         telling = [m for m in messages if m.role is not Role.USER or marked.get(m.seq)]
         allowed = self.guard.evidence(telling) if any(marked.values()) else {}

@@ -61,13 +61,15 @@ class Upkept:
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What upkeep needs besides the store. Under `minimal` nothing is archived: what goes is erased (SPEC F3)."""
+    """What upkeep needs besides the store; with `noticing` patterns are counted whenever the whole of a memory is gone
+    through. Under `minimal` nothing is archived: what goes is erased (SPEC F3)."""
 
     gateway: Gateway
     merging: Merging
     retaining: Retaining
     tiers: TierPolicy
     policy: UpkeepPolicy
+    noticing: Noticing | None = None
 
     def step(
         self, unit: Unit, scope: Scope, after: int, now: datetime, *, actor: Actor = RULES, dry_run: bool = False
@@ -175,17 +177,9 @@ def _merge_of(receipt: Receipt) -> Merge:
 
 
 def keep_up(
-    store: Store,
-    scope: Scope,
-    upkeep: Upkeep,
-    actor: Actor,
-    now: datetime,
-    *,
-    noticing: Noticing | None = None,
-    dry_run: bool = False,
+    store: Store, scope: Scope, upkeep: Upkeep, actor: Actor, now: datetime, *, dry_run: bool = False
 ) -> Upkept:
-    """Go through the whole of one memory, a transaction a batch; with `noticing` its patterns are counted too. With
-    `dry_run` only look."""
+    """Go through the whole of one memory, a transaction a batch, and count its patterns; with `dry_run` only look."""
     after: int | None = 0
     scanned, due = 0, None
     moves, merges, plans = list[Move](), list[Merge](), list[str]()
@@ -203,7 +197,7 @@ def keep_up(
         moves += step.moves
         merges += step.merges
         plans += [receipt.plan_id for receipt in step.receipts if receipt.plan_id is not None]
-    counted = [] if noticing is None else _count(store, scope, noticing, actor, now, dry_run=dry_run)
+    counted = _count(store, scope, upkeep.noticing, actor, now, dry_run=dry_run)
     plans += [receipt.plan_id for receipt in counted if receipt.plan_id is not None]
     if not dry_run:
         store.write(lambda unit: _done_for_today(unit, scope, upkeep, due, now))
@@ -211,8 +205,10 @@ def keep_up(
 
 
 def _count(
-    store: Store, scope: Scope, noticing: Noticing, actor: Actor, now: datetime, *, dry_run: bool
+    store: Store, scope: Scope, noticing: Noticing | None, actor: Actor, now: datetime, *, dry_run: bool
 ) -> list[Receipt]:
+    if noticing is None:
+        return []
     if not dry_run:
         return store.write(lambda unit: noticing.run(unit, scope, now, actor=actor))
     with store.read() as unit:

@@ -14,6 +14,8 @@ from jiyi.errors import SettingsError
 
 _SENTENCE = re.compile(r"[^。！？!?；;\n]*?(?:[。！？!?；;\n]+|\.(?=\s)|\Z)")
 _PLURAL = r"(?:'?s)?"
+NEAR = 24
+"""Characters between what is wanted and what asks for it, at the most: a long sentence asks for one thing and names more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,9 @@ class Signs:
         sentence = self.fold(text[start:end])
         named = [hit for finder in self._named for hit in finder.find(sentence)]
         wanted = list(self._said.find(sentence))
-        hits = list(self._wanted.find(sentence))
-        if hits and ("?" in sentence or self._asking.search(sentence)):
-            wanted += hits
+        if hits := list(self._wanted.find(sentence)):
+            asks = [m.span() for m in self._asking.finditer(sentence)]
+            wanted += [hit for hit in hits if any(_gap(hit, ask) <= NEAR for ask in asks)]
         # Words that bring something up are no wish for it: 报价单 is no question for 报价.
         apart = (names for left, right, names in wanted if not any(a < right and left < b for a, b, _ in named))
         conditions = frozenset(name for *_, names in named for name in names)
@@ -115,7 +117,7 @@ def parse_signs(data: Mapping[str, Any], fold: Callable[[str], str]) -> Signs:
         template = {language: str(data["says"][language]) for language in ("zh", "en")}
         for line in template.values():
             line.format(condition="", consequence="")
-        asking = [fold(word) for language in ("zh", "en") for word in data["asking"][language]]
+        asking = ["?", *(fold(word) for language in ("zh", "en") for word in data["asking"][language])]
         said = {name: table.get("phrases", {}) for name, table in data["consequence"].items()}
         return Signs(
             conditions, consequences, template, fold,
@@ -150,8 +152,15 @@ def _by_word(words: Mapping[str, Mapping[str, Sequence[str]]], fold: Callable[[s
 def _any_of(words: Iterable[str], plural: str) -> re.Pattern[str]:
     """A pattern of words, at each place the longest that fits; those of Latin letters stand free of other letters."""
     longest = sorted(words, key=lambda word: (-len(word), word))
-    latin, other = ("|".join(re.escape(w) for w in longest if w[0].isascii() is plain) for plain in (True, False))
+    latin, other = (
+        "|".join(re.escape(w) for w in longest if (w[0].isascii() and w[0].isalnum()) is plain)
+        for plain in (True, False)
+    )
     return re.compile(rf"(?<![a-z0-9])(?P<latin>{latin or '(?!)'}){plural}(?![a-z0-9])|(?P<other>{other or '(?!)'})")
+
+
+def _gap(one: tuple[int, int, Any], other: tuple[int, int]) -> int:
+    return max(other[0] - one[1], one[0] - other[1], 0)
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
