@@ -362,8 +362,15 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
     def upkeep(unit: Unit, job: Job, now: datetime) -> None:
         parts.upkeep.job(unit, job.scope, job.payload, now)
 
-    def patterns(unit: Unit, job: Job, now: datetime) -> None:
-        parts.noticing.run(unit, job.scope, now)
+    def patterns(job: Job, _now: datetime) -> Handler:
+        # A long history is read outside the transaction; what is forgotten meanwhile takes the job away with it.
+        with store.read() as unit:
+            seen = parts.noticing.seen(unit, job.scope)
+
+        def follow(unit: Unit, job: Job, now: datetime) -> None:
+            parts.noticing.follow(unit, job.scope, seen, now)
+
+        return follow
 
     def segment(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
@@ -387,7 +394,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         SEGMENT: segment,
         CLOSE: close,
         UPKEEP: upkeep,
-        PATTERNS: patterns,
+        PATTERNS: Thinking(patterns, parts.settings.jobs.lease),
         EMBED_SOON: embed_soon,
         EMBED: embed_nothing,
     }

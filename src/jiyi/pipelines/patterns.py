@@ -72,9 +72,22 @@ class Noticing:
         self, unit: Unit, scope: Scope, now: datetime, *, actor: Actor = RULES, dry_run: bool = False
     ) -> list[Receipt]:
         """Count, and have memory follow, one plan a pattern; in a dry run only say what would change, as one plan."""
+        return self.follow(unit, scope, self.seen(unit, scope), now, actor=actor, dry_run=dry_run)
+
+    def follow(
+        self,
+        unit: Unit,
+        scope: Scope,
+        seen: Sequence[Seen],
+        now: datetime,
+        *,
+        actor: Actor = RULES,
+        dry_run: bool = False,
+    ) -> list[Receipt]:
+        """The second half of `run`, for whoever has read the sessions before the transaction, which is the slow half."""
         if self.retaining.detail(unit, scope) is Detail.MINIMAL:
             return []  # SPEC C5: no talk is kept that could be counted.
-        patterns = self._allowed(unit, scope, counted(self.seen(unit, scope)))
+        patterns = self._allowed(unit, scope, counted(seen))
         patterns += self._gone(unit, scope, patterns)
         if dry_run:
             plan = self._plan(unit, scope, patterns, Occasion(Verb.PATTERN, actor, now, "counted"), dry_run=True)
