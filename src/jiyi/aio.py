@@ -119,6 +119,7 @@ class AsyncMemoryLayer(_Twin):
     forget_user, forget_tenant = _awaited(MemoryLayer.forget_user), _awaited(MemoryLayer.forget_tenant)
     carry_forward, forget_again = _awaited(MemoryLayer.carry_forward), _awaited(MemoryLayer.forget_again)
     redistil = _awaited(MemoryLayer.redistil)
+    graph_engine, repair = _awaited(MemoryLayer.graph_engine), _awaited(MemoryLayer.repair)
     backup, rotate_key = _awaited(MemoryLayer.backup), _awaited(MemoryLayer.rotate_key)
 
     async def check(self) -> list[Check]:

@@ -24,7 +24,7 @@ from jiyi.embedders import follow_embedder, open_embedding, vector_rules
 from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
-from jiyi.graph_files import follow_graph, load_entities, open_graphing
+from jiyi.graph_files import follow_graph, load_entities, open_graph_engine, open_graphing
 from jiyi.jobs import Clock
 from jiyi.memory_layer import DICTIONARY, SEGMENTER, MemoryLayer
 from jiyi.pipelines.answering import Answering
@@ -265,6 +265,7 @@ def assemble(
         redistiller=Redistiller(retaining, judging, gateway, distiller_identity()),
         retaining=retaining,
         graphing=graphing,
+        graph_engine=open_graph_engine(settings, vocabulary),
         model=model,
         embedding=embedding,
     )

@@ -17,6 +17,7 @@ from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
 from jiyi.errors import EngineUnavailable, PlanRefused, StoreBusy
+from jiyi.graphs import GraphEngine
 from jiyi.jobs import Clock, Handler, Runner, Thinking, Worker
 from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.archive import Archive, is_there
@@ -25,6 +26,7 @@ from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.exploring import Graphing
 from jiyi.pipelines.forgetting import Erasure, Forgetting, Request
 from jiyi.pipelines.gateway import UPKEEP, ForgetReceipt, Gateway
+from jiyi.pipelines.graph_following import GraphFollower
 from jiyi.pipelines.guarding import Guard
 from jiyi.pipelines.indexing import Indexing, index_messages
 from jiyi.pipelines.judging import Judging
@@ -80,6 +82,7 @@ class Parts:
     redistiller: Redistiller
     retaining: Retaining
     graphing: Graphing
+    graph_engine: GraphEngine | None = None
     model: ModelDistiller | None = None
     embedding: Embedding | None = None
 
@@ -100,6 +103,7 @@ class Engine:
         # Without a model its jobs wait for the day when there is one.
         slow = parts.model is not None or parts.embedding is not None
         lanes = (Lane.QUICK, Lane.SLOW) if slow else (Lane.QUICK,)
+        self.follower = None if parts.graph_engine is None else GraphFollower(store, parts.graph_engine, parts.graphing)
         self._purge_again_at: datetime | None = None
         self._purging = threading.Lock()
         handlers = _handlers(store, parts)
@@ -133,13 +137,14 @@ class Engine:
         return done
 
     def tidy(self) -> None:
-        """Tell a vector engine what changed. Purge what was erased, also by a process that was killed since. One purge serves
+        """Tell the engines beside the database what changed. Purge what was erased, also by a process that was killed since. One purge serves
         many erasures: each rewrites the file, so no more than a tenth of the time goes into them."""
         with self._purging:
             try:
                 self.store.catch_up()
             except EngineUnavailable as error:
                 log.warning("%s", error)
+            self._tell_graph()
             begun = self.clock()
             waits = self._purge_again_at is not None and begun < self._purge_again_at
             if waits or not self.store.erased():
@@ -151,7 +156,20 @@ class Engine:
             ended = self.clock()
             self._purge_again_at = ended + 9 * (ended - begun)
 
+    def _tell_graph(self) -> None:
+        """Nothing is lost when the engine does not answer: it is told later."""
+        if self.follower is not None:
+            try:
+                self.follower.catch_up()
+            except EngineUnavailable as error:
+                log.warning("the graph engine is told later: %s", error)
+
     # ---------------------------------------------------------------- forgetting (SPEC F6)
+
+    def purge(self) -> None:
+        """Leave no erased byte behind, in the database and beside it."""
+        self.store.purge()
+        self._tell_graph()
 
     def now(self, scope: Scope) -> datetime:
         """When what is said now is said: after all that was forgotten, also where the clock stands still or was set back."""
@@ -212,7 +230,7 @@ class Engine:
         if not request.everything:
             self.work_for(scope)  # so that what is left of the talk is summarised again
         if purge:
-            self.store.purge()
+            self.purge()
         return receipt
 
     def _copies(self, unit: Unit, scope: Scope) -> tuple[Copy, ...]:
@@ -240,7 +258,7 @@ class Engine:
 
         if self.store.write(work):
             self.save_remains()
-            self.store.purge()
+            self.purge()
 
     def save_remains(self) -> None:
         """Keep the tombstones beside the database too."""
@@ -272,7 +290,7 @@ class Engine:
             if self.store.write(work):
                 changed.append(scope)
         if changed:
-            self.store.purge()
+            self.purge()
         self.save_remains()
         return changed
 
@@ -296,7 +314,7 @@ class Engine:
                 found.append(scope)
         if found:
             self.save_remains()
-            self.store.purge()
+            self.purge()
         return found
 
     def _again(self, unit: Unit, scope: Scope, reach: Reach) -> Erasure:
@@ -332,6 +350,8 @@ class Engine:
         self.reads.close()
         self.traces.close()
         self.store.close()
+        if self.follower is not None:
+            self.follower.close()
 
 
 def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:

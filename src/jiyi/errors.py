@@ -17,7 +17,8 @@
     │   ├── StoreClosed                used after close()
     │   ├── StoreBusy                  another process held the write lock for too long
     │   ├── StoreCorrupt               a check failed; names the repair
-    │   ├── EngineUnavailable          a vector engine beside the database does not answer; the database does
+    │   ├── EngineUnavailable          an engine beside the database does not answer; the database does
+    │   │   └── EngineBusy             another process is telling it what changed
     │   ├── SegmenterMismatch          the index was built with another segmenter; names `jiyi reindex`
     │   └── MigrationError             an unknown, edited or failing migration
     ├── ModelError                     the language model gave no answer that can be used; the messages are safe
@@ -167,7 +168,11 @@ class StoreCorrupt(StoreError):
 
 
 class EngineUnavailable(StoreError):
-    """A vector engine beside the database does not answer. Nothing is lost: the database holds the vectors."""
+    """A vector or graph engine beside the database does not answer. Nothing is lost: the database holds everything."""
+
+
+class EngineBusy(EngineUnavailable):
+    """Another process began to tell a graph engine what changed, and will end it."""
 
 
 class SegmenterMismatch(StoreError):

@@ -13,11 +13,12 @@ from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.plans import ADMIN, Actor
 from jiyi.domain.scope import Scope, check_name
 from jiyi.engine import Engine, Parts
-from jiyi.errors import InputError, NotFound, PlanRefused
+from jiyi.errors import InputError, NotFound, PlanRefused, SettingsError
 from jiyi.jobs import Clock
 from jiyi.memory_reader import ALL
 from jiyi.pipelines.arguments import read_role
 from jiyi.pipelines.forgetting import Request
+from jiyi.pipelines.graph_following import GraphStatus
 from jiyi.pipelines.modelling.probing import probe
 from jiyi.pipelines.modelling.spending import Usage, read_usage
 from jiyi.pipelines.retention import survey
@@ -187,7 +188,7 @@ class MemoryLayer:
         request, actor = Request(everything=True), Actor(ADMIN, surface)
         found = [self._engine.forget(s, request, actor, dry_run=dry_run, purge=False).proof for s in scopes]
         if not dry_run:
-            self._store.purge()  # one for all: it writes the whole file
+            self._engine.purge()  # one for all: it writes the whole file
         return found
 
     def carry_forward(self) -> list[Scope]:
@@ -214,6 +215,21 @@ class MemoryLayer:
         self._store.set_meta(SEGMENTER, self._parts.indexing.segmenter.identity)
         return done
 
+    def graph_engine(self) -> GraphStatus | None:
+        """The engine that follows the graph, whether it answers, and how far behind it is (SPEC G4); None without one."""
+        follower = self._engine.follower
+        return None if follower is None else follower.status()
+
+    def repair(self) -> list[str]:
+        """Hold all that a graph engine has against the database, and make it right; gives what was done, one line each.
+
+        Raises:
+            SettingsError: no such engine is set. EngineUnavailable: it does not answer.
+        """
+        if self._engine.follower is None:
+            raise SettingsError("no engine follows the graph: set graph_engine = \"bolt://HOST:7687\" in jiyi.toml")
+        return self._engine.follower.repair()
+
     def redistil(self) -> int:
         """Queue the distilling of all that every scope said, by the rules of now (SPEC C13); returns how many scopes.
         `work()` does it; `scope(...).redistil(dry_run=True)` tells what it would do for one. Paused scopes are left out."""
@@ -233,6 +249,8 @@ class MemoryLayer:
             yield forgotten_check(unit, self._parts.indexing.folding)
             yield survey(unit, self._parts.settings.retention, self._clock())
             yield self._parts.graphing.view.check(unit)
+        if self._engine.follower is not None:
+            yield self._engine.follower.check()
         yield from self._parts.carried.check()
         yield self._check_distilling()
         yield self._check_vectors()

@@ -20,6 +20,7 @@ from jiyi.domain.tokens import estimate_tokens
 from jiyi.domain.traces import Trace
 from jiyi.engine import Engine
 from jiyi.errors import InputError, NotFound
+from jiyi.graphs import GraphReader
 from jiyi.pipelines.arguments import (
     read_as_of,
     read_category,
@@ -61,6 +62,7 @@ from jiyi.ports import SessionInfo, Unit
 from jiyi.queues import JobCounts
 
 N = TypeVar("N", str, str | None)
+T = TypeVar("T")
 ALL = 1 << 53
 """More than a scope can hold."""
 
@@ -354,13 +356,11 @@ class MemoryReader:
         Raises:
             NotFound: no memory speaks of `after` now.
         """
-        with self._store.read() as unit:
-            return entities(self._explorer(unit, None), limit, self._tongue(unit, language), after)
+        return self._explored(None, lambda e: entities(e, limit, self._tongue(e.unit, language), after))[0]
 
     def entity(self, name: str, *, language: Language | str | None = None) -> Entity:
         """One of them by any of its names: why each is its name, and how much it matters now. Raises: NotFound."""
-        with self._store.read() as unit:
-            return entity(self._explorer(unit, None), name, self._tongue(unit, language, name))
+        return self._explored(None, lambda e: entity(e, name, self._tongue(e.unit, language, name)))[0]
 
     def neighbours(
         self,
@@ -383,10 +383,10 @@ class MemoryReader:
         Raises:
             NotFound: no memory speaks of it. InputError: a relation or number that does not exist.
         """
-        with self._store.read() as unit:
-            explorer, tongue = self._explorer(unit, at), self._tongue(unit, language, name)
-            found = neighbours(explorer, name, self._walk(relations, min_confidence), hops, limit, tongue)
-            return Answers(tuple(found), explorer.cut)
+        walk = self._walk(relations, min_confidence)
+        return self._answers(
+            at, lambda e: neighbours(e, name, walk, hops, limit, self._tongue(e.unit, language, name))
+        )
 
     def paths(
         self,
@@ -402,10 +402,10 @@ class MemoryReader:
     ) -> Answers[Path]:
         """Ways from one entity to another in at most so many steps, the shortest and surest first. Takes and raises what
         `neighbours` does."""
-        with self._store.read() as unit:
-            explorer, tongue = self._explorer(unit, at), self._tongue(unit, language, start, end)
-            found = paths(explorer, start, end, self._walk(relations, min_confidence), hops, limit, tongue)
-            return Answers(tuple(found), explorer.cut)
+        walk = self._walk(relations, min_confidence)
+        return self._answers(
+            at, lambda e: paths(e, start, end, walk, hops, limit, self._tongue(e.unit, language, start, end))
+        )
 
     def match(
         self,
@@ -427,17 +427,13 @@ class MemoryReader:
             InputError: a pattern that cannot be looked for.
         """
         atoms = read_pattern(pattern, self._parts.vocabulary, self._parts.graphing.rules, past=past)
-        with self._store.read() as unit:
-            explorer = self._explorer(unit, at)
-            tongue = self._tongue(unit, language, *(t for a in atoms for t in a.terms if not t.startswith("?")))
-            found = match(explorer, atoms, self._walk((), min_confidence), limit, tongue)
-            return Answers(tuple(found), explorer.cut)
+        said = [t for a in atoms for t in a.terms if not t.startswith("?")]
+        walk = self._walk((), min_confidence)
+        return self._answers(at, lambda e: match(e, atoms, walk, limit, self._tongue(e.unit, language, *said)))
 
     def derived(self, *, at: datetime | str | None = None, language: Language | str | None = None) -> Answers[Insight]:
         """What the fusion rules make of what is known now, each with its rule and its premises (SPEC G2)."""
-        with self._store.read() as unit:
-            explorer = self._explorer(unit, at)
-            return Answers(tuple(derived(explorer, self._tongue(unit, language))), explorer.cut)
+        return self._answers(at, lambda e: derived(e, self._tongue(e.unit, language)))
 
     def graph(
         self,
@@ -450,9 +446,8 @@ class MemoryReader:
         language: Language | str | None = None,
     ) -> Picture:
         """All of it, or what is near one entity. `pipelines.graph_export` writes it as GraphML, JSON or Mermaid."""
-        with self._store.read() as unit:
-            explorer, tongue = self._explorer(unit, at), self._tongue(unit, language, *filter(None, [around]))
-            return picture(explorer, self._walk(relations, min_confidence), around, hops, tongue)
+        walk, said = self._walk(relations, min_confidence), list(filter(None, [around]))
+        return self._explored(at, lambda e: picture(e, walk, around, hops, self._tongue(e.unit, language, *said)))[0]
 
     # ---------------------------------------------------------------- why
 
@@ -480,9 +475,20 @@ class MemoryReader:
 
     # ---------------------------------------------------------------- small parts
 
-    def _explorer(self, unit: Unit, at: datetime | str | None) -> Explorer:
-        then = None if at is None else instant(at)
-        return Explorer(unit, self._scope, self._parts.graphing, self._clock(), then)
+    def _explored(self, at: datetime | str | None, question: Callable[[Explorer], T]) -> tuple[T, str]:
+        """The answer to a question about the graph, and why the database gave it where an engine follows (SPEC G4)."""
+        then, now = None if at is None else instant(at), self._clock()
+        with self._store.read() as unit:
+
+            def asked(graph: GraphReader | None = None) -> T:
+                return question(Explorer(unit, self._scope, self._parts.graphing, now, then, graph))
+
+            follower = self._engine.follower
+            return (asked(), "") if follower is None else follower.asked(unit, self._scope, asked)
+
+    def _answers(self, at: datetime | str | None, question: Callable[[Explorer], Sequence[T]]) -> Answers[T]:
+        (found, cut), note = self._explored(at, lambda explorer: (tuple(question(explorer)), explorer.cut))
+        return Answers(found, cut, note)
 
     def _walk(self, relations: Collection[str], min_confidence: float) -> Walk:
         if not 0 <= min_confidence <= 1:

@@ -30,7 +30,7 @@ from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.domain.vectors import Neighbour, Vector, VectorSet
 from jiyi.forgotten import Forgotten
-from jiyi.graphs import Graph
+from jiyi.graphs import Graph, GraphFeed
 from jiyi.modelled import ModelCalls, Segments
 from jiyi.queues import Jobs, Schedule
 from jiyi.served import Once, ServiceKeys
@@ -480,6 +480,8 @@ class Unit(Protocol):
     def service_keys(self) -> ServiceKeys: ...
     @property
     def graph(self) -> Graph: ...
+    @property
+    def graph_feed(self) -> GraphFeed: ...
 
     def scopes(self) -> Iterable[Scope]:
         """*Operator.* Every scope that was ever written to, in order of creation."""

@@ -318,6 +318,9 @@ class Settings:
     # An engine that finds the nearest vectors, beside the database, which holds them all the same and looks through them itself
     # without one: chroma:FOLDER, or chroma:http://HOST:PORT (the extra chroma).
     vector_engine: str | None = None
+    # Neo4j beside the database, which holds the graph all the same and answers itself without it: bolt://USER:PASSWORD@HOST:PORT
+    # or neo4j://… (the extra neo4j; docs/graph.md).
+    graph_engine: str | None = None
     # Whether background jobs run in a thread of this process; otherwise call work().
     worker: bool = True
     limits: Limits = field(default_factory=Limits)

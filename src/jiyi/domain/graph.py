@@ -6,11 +6,12 @@ at all, but worked out when it is asked for, so it cannot outlive what it rests 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from jiyi.domain.confidence import ConfidencePolicy, faded
-from jiyi.domain.entities import EntityType, EntityWords
+from jiyi.domain.entities import EntityType, EntityWords, Name
 from jiyi.domain.memory import Memory, Source, Status, Tier
 from jiyi.domain.patterns import PATTERN
 from jiyi.domain.relations import Vocabulary
@@ -74,6 +75,28 @@ class Link:
 
     def other(self, node: str) -> str:
         return self.end if node == self.start else self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How far an engine beside the database has followed the graph of a scope. `version` names the graph as it is at this
+    moment, `told` as the engine had it last; empty when everything has to be told."""
+
+    version: str
+    told: str
+
+    @property
+    def level(self) -> bool:
+        return self.version == self.told
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A part of a graph for an engine: edges between nodes, the names of their ends, and what kind of thing each node is."""
+
+    links: tuple[Link, ...] = ()
+    names: tuple[Name, ...] = ()
+    types: Mapping[str, EntityType] = field(default_factory=dict)
 
 
 def edge_of(memory: Memory, vocabulary: Vocabulary, words: EntityWords) -> Edge | None:

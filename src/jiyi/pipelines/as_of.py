@@ -26,7 +26,7 @@ from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError, StoreError
 from jiyi.forgotten import Forgotten
-from jiyi.graphs import Graph
+from jiyi.graphs import Graph, GraphFeed
 from jiyi.modelled import ModelCalls, Segments
 from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.filters import Filters
@@ -173,6 +173,10 @@ class UnitThen(Unit):
     def graph(self) -> Graph:
         """That of today: what held when is asked of its edges."""
         return self._unit.graph
+
+    @property
+    def graph_feed(self) -> GraphFeed:
+        return self._unit.graph_feed
 
     @property
     def traces(self) -> Traces:

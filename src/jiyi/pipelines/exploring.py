@@ -17,6 +17,7 @@ from jiyi.domain.graph import Edge, GraphPolicy, Link
 from jiyi.domain.memory import Source
 from jiyi.domain.relations import Relation
 from jiyi.domain.scope import Scope
+from jiyi.graphs import GraphReader
 from jiyi.pipelines.graph_view import GraphView
 from jiyi.ports import Unit
 
@@ -62,10 +63,20 @@ class Explorer:
 
     Args:
         now: for confidence. at: what must hold, that is at which time; now by default.
+        graph: who is asked for edges and names, the database by default. It holds what that does.
     """
 
-    def __init__(self, unit: Unit, scope: Scope, graphing: Graphing, now: datetime, at: datetime | None = None) -> None:
+    def __init__(
+        self,
+        unit: Unit,
+        scope: Scope,
+        graphing: Graphing,
+        now: datetime,
+        at: datetime | None = None,
+        graph: GraphReader | None = None,
+    ) -> None:
         self.unit, self.scope, self.graphing, self.now, self.at = unit, scope, graphing, now, at or now
+        self.graph = graph or unit.graph
         self._identities = frozenset(graphing.view.identity_relations)
         self._told: dict[str, dict[str, list[Link]]] = {}
         self._crowded: dict[str, dict[str, list[Link]]] = {}
@@ -102,7 +113,7 @@ class Explorer:
         words = self.graphing.view.words
         if kind := words.kind_of(words.named(node).base):
             return kind
-        names = self.unit.graph.names_of(self.scope, [node])
+        names = self.graph.names_of(self.scope, [node])
         return next((kind for n in names if (kind := words.kind_of(n.base))), "")
 
     # ------------------------------------------------------------------ edges
@@ -129,7 +140,7 @@ class Explorer:
             fan, by_relation = self.graphing.policy.fan, self._crowded[node]
             for name in relations:
                 if name not in by_relation:
-                    found = self.unit.graph.links(self.scope, node, [name], fan)
+                    found = self.graph.links(self.scope, node, [name], fan)
                     self.cut |= len(found) >= fan
                     by_relation[name] = [link for link in found if link.start != link.end]
         return [link for name in dict.fromkeys(relations) for link in by_relation.get(name, ())]
@@ -137,7 +148,7 @@ class Explorer:
     def _all_told(self, node: str) -> dict[str, list[Link]]:
         if node not in self._told:
             fan = self.graphing.policy.fan
-            found = self.unit.graph.links(self.scope, node, (), fan)
+            found = self.graph.links(self.scope, node, (), fan)
             by_relation: dict[str, list[Link]] = {}
             for link in found:
                 if link.edge.relation not in self._identities and link.start != link.end:
@@ -258,7 +269,7 @@ class Explorer:
 
     def _anywhere(self, atom: Atom, below: int) -> list[Link]:
         most = self.graphing.policy.steps
-        told = self.unit.graph.listing(self.scope, atom.relations, limit=most)
+        told = self.graph.listing(self.scope, atom.relations, limit=most)
         self.cut |= len(told) == most
         found = [
             link

@@ -93,10 +93,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Answers(Generic[T]):
-    """What was found, best first. `cut`: a limit of the settings (`graph`) left something out."""
+    """What was found, best first. `cut`: a limit of the settings (`graph`) left something out. `note`: why the database answered
+    in the place of the engine that the settings name (`graph_engine`)."""
 
     items: tuple[T, ...]
     cut: bool = False
+    note: str = ""
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
@@ -136,7 +138,7 @@ class Teller:
             return node
         if node not in self._called:
             told = subject_name(node, self._language)
-            names = self._explorer.unit.graph.names_of(self._explorer.scope, [node])
+            names = self._explorer.graph.names_of(self._explorer.scope, [node])
             own = [n.name for n in names if not n.name.startswith("@")]
             shortest = min(own, key=lambda n: (len(n), n), default=None)
             opening, closing = ("（", "）") if self._language is Language.ZH else (" (", ")")
@@ -408,7 +410,7 @@ def read_relations(names: Iterable[str], vocabulary: Vocabulary, rules: RuleSet)
 def entity(explorer: Explorer, name: str, language: Language) -> Entity:
     """One entity with its names, why they are its, and its weight. Raises: NotFound."""
     node = known_node(explorer, name)
-    names = explorer.unit.graph.names_of(explorer.scope, [node])
+    names = explorer.graph.names_of(explorer.scope, [node])
     weights = {rule.id: round(by, 6) for rule, by in explorer.weight(node)}
     return _entity(explorer, node, names, Teller(explorer, language), round(sum(weights.values()), 6), weights)
 
@@ -432,7 +434,7 @@ def entities(explorer: Explorer, limit: int, language: Language, after: str | No
         if explorer.type_of(node) is not EntityType.VALUE:
             found.append(node)
     names: dict[str, list[Name]] = {}
-    for one in explorer.unit.graph.names_of(explorer.scope, found):
+    for one in explorer.graph.names_of(explorer.scope, found):
         names.setdefault(one.node, []).append(one)
     teller = Teller(explorer, language)
     return [_entity(explorer, node, names.get(node, []), teller) for node in found]
@@ -453,7 +455,7 @@ def _entity(
     because: Mapping[str, float] | None = None,
 ) -> Entity:
     view = explorer.graphing.view
-    told = explorer.unit.graph.told_of(explorer.scope, [n.name for n in names], view.identity_relations)
+    told = explorer.graph.told_of(explorer.scope, [n.name for n in names], view.identity_relations)
     said, _ = view.identities(told)
     own = [n for n in names if not n.name.startswith("@")]
     aliases = tuple(Alias(n.name, why_named(n, names, said)) for n in sorted(own, key=lambda n: (len(n.name), n.name)))
@@ -464,7 +466,7 @@ def everything(explorer: Explorer) -> list[Link]:
     """Every told edge that holds, by memory, within the bound on steps."""
     most = explorer.graphing.policy.steps
     hidden = set(explorer.graphing.view.identity_relations)
-    found = explorer.unit.graph.listing(explorer.scope, limit=most)
+    found = explorer.graph.listing(explorer.scope, limit=most)
     explorer.cut |= len(found) == most
     return [k for k in found if k.edge.relation not in hidden and k.start != k.end and k.edge.holds(explorer.at)]
 
@@ -492,7 +494,7 @@ def picture(explorer: Explorer, walk: Walk, around: str | None, hops: int, langu
     kept = list({_either_way(k): k for k in reversed(kept)}.values())[::-1]
     teller, nodes = Teller(explorer, language), sorted({n for k in kept for n in (k.start, k.end)})
     names: dict[str, list[Name]] = {}
-    for one in explorer.unit.graph.names_of(explorer.scope, nodes):
+    for one in explorer.graph.names_of(explorer.scope, nodes):
         names.setdefault(one.node, []).append(one)
     shown = tuple(_entity(explorer, node, names.get(node, []), teller) for node in nodes)
     return Picture(shown, teller.ties(kept), explorer.cut)

@@ -18,18 +18,21 @@ from jiyi.domain.memory import Status
 from jiyi.domain.plans import Change
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
+from jiyi.graphs import Graph
 from jiyi.ports import Check, Unit
 from jiyi.views import View
 
 CHUNK = 500
+ALL = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class GraphView(View):
-    """Edges and names, kept up with every change of a memory."""
+    """Edges and names, kept up with every change of a memory. `followed`: an engine beside the database is to follow."""
 
     vocabulary: Vocabulary
     words: EntityWords
+    followed: bool = False
 
     @property
     def name(self) -> str:
@@ -51,17 +54,22 @@ class GraphView(View):
         if gone or come:
             removed = unit.graph.remove(scope, gone)
             self._put(unit, scope, come)
+            self._note(unit, scope, [e.memory for e in (*removed, *come)])
             self._settle(unit, scope, [end for e in (*removed, *come) for end in (e.subject, e.object)])
 
     def erase(self, unit: Unit, scope: Scope, erased: Erased) -> int:
         """The edges of memories that went, and the names that nothing else says."""
         removed = unit.graph.remove(scope, [m.seq for m in erased.memories])
+        self._note(unit, scope, [e.memory for e in removed])
         self._settle(unit, scope, [end for e in removed for end in (e.subject, e.object)])
         return len(removed)
 
     def rebuild(self, unit: Unit, scope: Scope) -> int:
         unit.graph.clear(scope)
         edges = list(self._edges(unit, scope))
+        if self.followed and edges:
+            unit.graph_feed.begin(scope)
+        unit.graph_feed.restart(scope)
         names = sorted({end for e in edges for end in (e.subject, e.object)})
         placed = [self.words.named(name) for name in names]
         said, denied = self.identities(edges)
@@ -138,7 +146,16 @@ class GraphView(View):
         """Group the touched names anew, with all names that hang together with them."""
         names, said, denied = self.hanging_together(unit, scope, touched)
         nodes = grouped(names.values(), said, denied)
-        unit.graph.place(scope, [replace(n, node=nodes[n.name]) for n in names.values() if n.node != nodes[n.name]])
+        moved = [replace(n, node=nodes[n.name]) for n in names.values() if n.node != nodes[n.name]]
+        unit.graph.place(scope, moved)
+        if moved and unit.graph_feed.state(scope) is not None:
+            self._note(unit, scope, edges_at(unit.graph, scope, moved))
+
+    def _note(self, unit: Unit, scope: Scope, memories: Sequence[int]) -> None:
+        """An engine beside the database has to hear of the edges of these memories (SPEC G4)."""
+        if self.followed and memories:
+            unit.graph_feed.begin(scope)
+        unit.graph_feed.note(scope, memories)
 
     def hanging_together(
         self, unit: Unit, scope: Scope, touched: Iterable[str]
@@ -156,6 +173,13 @@ class GraphView(View):
             others = {end for e in told for end in (e.subject, e.object)} - names.keys()
             bases = {self.words.named(name).base for name in others}
         return (names, *self.identities(edges.values()))
+
+
+def edges_at(graph: Graph, scope: Scope, names: Sequence[Name]) -> list[int]:
+    """The memories whose edges stand at these names, which have a place already."""
+    written = {n.name for n in names}
+    links = (link for node in sorted({n.node for n in names}) for link in graph.links(scope, node, limit=ALL))
+    return sorted({k.edge.memory for k in links if not written.isdisjoint(_ends(k.edge))})
 
 
 def _ends(edge: Edge) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from jiyi.ports import BM25, Check, Document, Hit, Kind, Occurrence, SessionInfo
 from jiyi.queues import DeadJob, Job, JobCounts, Lane
 from jiyi.stores.reference_forgotten import ReferenceForgotten
 from jiyi.stores.reference_graph import ReferenceGraph
+from jiyi.stores.reference_graph_feed import ReferenceGraphFeed
 from jiyi.stores.reference_ledger import ReferenceLedger, ReferenceStandings
 from jiyi.stores.reference_model import ReferenceModelCalls, ReferenceSegments
 from jiyi.stores.reference_schedule import ReferenceSchedule
@@ -65,6 +66,7 @@ class _Unit:
         self.once = ReferenceOnce(access)
         self.service_keys = ReferenceServiceKeys(access)
         self.graph = ReferenceGraph(access)
+        self.graph_feed = ReferenceGraphFeed(access)
 
     def scopes(self) -> list[Scope]:
         return list(self._access.all().scopes)

@@ -16,7 +16,7 @@ from jiyi.domain.access import ServiceKey
 from jiyi.domain.asking import ModelCall
 from jiyi.domain.entities import Name
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Tombstone
-from jiyi.domain.graph import Edge
+from jiyi.domain.graph import Edge, Followed
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.once import DoneOnce
@@ -63,6 +63,8 @@ class ScopeState:
     once: dict[bytes, DoneOnce] = field(default_factory=dict)
     names: dict[str, Name] = field(default_factory=dict)
     edges: dict[int, Edge] = field(default_factory=dict)
+    followed: Followed | None = None
+    outbox: dict[int, str] = field(default_factory=dict)
 
     def copy(self) -> Self:
         return replace(self, **_copied_dicts(self))

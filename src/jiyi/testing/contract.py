@@ -21,6 +21,7 @@ To hold a store of your own to them, subclass with your fixtures and run pytest:
 from jiyi.testing.contract_base import Contract
 from jiyi.testing.contract_forgotten import ForgottenContract
 from jiyi.testing.contract_graph import GraphContract
+from jiyi.testing.contract_graph_feed import GraphFeedContract
 from jiyi.testing.contract_jobs import JobsContract
 from jiyi.testing.contract_ledger import LedgerContract
 from jiyi.testing.contract_memories import MemoriesContract
@@ -39,6 +40,7 @@ __all__ = [
     "Contract",
     "ForgottenContract",
     "GraphContract",
+    "GraphFeedContract",
     "JobsContract",
     "LedgerContract",
     "MemoriesContract",

@@ -8,6 +8,7 @@ from jiyi.ports import BM25, Kind
 from jiyi.stores.postgres.access import PostgresAccess
 from jiyi.stores.postgres.forgotten import PostgresForgotten
 from jiyi.stores.postgres.graph import PostgresGraph
+from jiyi.stores.postgres.graph_feed import PostgresGraphFeed
 from jiyi.stores.postgres.ledger import PostgresLedger
 from jiyi.stores.postgres.memories import PostgresMemories
 from jiyi.stores.postgres.messages import PostgresMessages
@@ -41,6 +42,7 @@ class PostgresUnit:
         self.standings = PostgresStandings(access)
         self.traces = PostgresTraces(access)
         self.graph = PostgresGraph(access)
+        self.graph_feed = PostgresGraphFeed(access)
         self.once = PostgresOnce(access)
         self.service_keys = PostgresServiceKeys(access)
 

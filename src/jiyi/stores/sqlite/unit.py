@@ -7,6 +7,7 @@ from jiyi.ports import Unit
 from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.forgotten import SqliteForgotten
 from jiyi.stores.sqlite.graph import SqliteGraph
+from jiyi.stores.sqlite.graph_feed import SqliteGraphFeed
 from jiyi.stores.sqlite.jobs import SqliteJobs
 from jiyi.stores.sqlite.ledger import SqliteLedger
 from jiyi.stores.sqlite.memories import SqliteMemories
@@ -41,6 +42,7 @@ class SqliteUnit(Unit):
         self._once = SqliteOnce(access)
         self._service_keys = SqliteServiceKeys(access)
         self._graph = SqliteGraph(access)
+        self._graph_feed = SqliteGraphFeed(access)
 
     @property
     def forgotten(self) -> SqliteForgotten:
@@ -105,6 +107,10 @@ class SqliteUnit(Unit):
     @property
     def graph(self) -> SqliteGraph:
         return self._graph
+
+    @property
+    def graph_feed(self) -> SqliteGraphFeed:
+        return self._graph_feed
 
     @property
     def access(self) -> Access:

@@ -1,0 +1,2 @@
+DROP TABLE graph_outbox;
+DROP TABLE graph_feed;
