@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.graph_engine.server import fetched, shared_server
 from tests.postgres.server import Emptied, Server, debian_binaries, server, wheel_binaries
 
 FULL = os.environ.get("JIYI_COUNTS") == "full"
@@ -82,6 +83,19 @@ def postgres_url(_emptied: Emptied) -> str:
     """The address of a database that holds nothing of a memory."""
     _emptied.empty()
     return _emptied.url
+
+
+@pytest.fixture(scope="session")
+def neo4j(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+    """The address of a real Neo4j, one for the whole run."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base if worker_id == "master" else base.parent
+    if missing := fetched(folder):
+        if _required("neo4j"):
+            pytest.fail(f"JIYI_REQUIRE names neo4j, but {missing}")
+        pytest.skip(f"not verified: {missing}")
+    with shared_server(folder) as address:
+        yield address
 
 
 class Clock:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 AT_ONCE = 2_000
-"""Rows of one transaction."""
+"""Rows that one transaction deletes when an owner is emptied."""
 CONNECT_SECONDS = 3.0
 SECONDS = 30.0
 """How long a transaction may take."""
@@ -48,6 +48,7 @@ OTHER = "RELATES"
 LABELS = {kind: kind.value.capitalize() for kind in EntityType}
 SELF = "User"
 """The label of the user, beside Person."""
+ALL_LABELS = sorted({*LABELS.values(), SELF})
 CLAIM = "~"
 """Begins the version of an owner that is being told."""
 DAY = 86_400
@@ -92,36 +93,36 @@ class Neo4jEngine(GraphEngine):
             # Half told a version that this database knows, it has heard of nothing that is not told again.
             more = {"told": since, "halves": [f"{begun}{v}{CLAIM}" for v in sorted({version, *known})]}
             return claim if self._write(lambda tx: _rows(tx, _CLAIM_KNOWN, given | more)) else None
-        self._write(lambda tx: _rows(tx, _CLAIM_ANY, given))
-        self._empty(owner)
+        [(known,)] = self._write(lambda tx: _rows(tx, _CLAIM_ANY, given))
+        if known:
+            self._empty(owner)
         return claim
 
     def take(self, owner: str, claim: str, memories: Collection[int]) -> tuple[set[str], set[str]]:
-        names, nodes = set[str](), set[str]()
-        for some in _parts(sorted(memories)):
-            for subject, thing, start, end in self._claimed(owner, claim, _TAKE, {"memories": some}):
-                names |= {subject, thing}
-                nodes |= {start, end}
+        rows = self._claimed(owner, claim, (_TAKE, {"memories": sorted(memories)}))
+        names = {name for subject, thing, _, _ in rows for name in (subject, thing)}
+        nodes = {node for _, _, start, end in rows for node in (start, end)}
         return names - {None}, nodes - {None}
 
     def put(self, owner: str, claim: str, telling: Telling) -> None:
-        for names in _parts(telling.names):
-            self._claimed(owner, claim, _PLACE, {"names": [_name_row(n) for n in names]})
-        labels = list({*LABELS.values(), SELF})
-        for types in _parts(sorted(telling.types.items())):
-            rows = [{"key": key_of(node), "type": kind.value, "labels": _labels(node, kind)} for node, kind in types]
-            self._claimed(owner, claim, _TYPES, {"types": rows, "labels": labels})
-        for links in _parts(telling.links):
-            self._claimed(owner, claim, _PUT, {"links": [self._link_row(owner, k) for k in links]})
+        types = [
+            {"key": key_of(node), "type": kind.value, "labels": _labels(node, kind)}
+            for node, kind in sorted(telling.types.items())
+        ]
+        self._claimed(
+            owner,
+            claim,
+            (_PLACE, {"names": [_name_row(n) for n in telling.names]}),
+            (_TYPES, {"types": types, "labels": ALL_LABELS}),
+            (_PUT, {"links": [self._link_row(owner, link) for link in telling.links]}),
+        )
 
     def prune(self, owner: str, claim: str, names: Collection[str], nodes: Collection[str]) -> None:
-        for some in _parts(sorted(names)):
-            self._claimed(owner, claim, _PRUNE_NAMES, {"keys": [key_of(n) for n in some]})
-        for some in _parts(sorted(nodes)):
-            self._claimed(owner, claim, _PRUNE_NODES, {"keys": [key_of(n) for n in some]})
+        keys = {"names": list(map(key_of, names)), "nodes": list(map(key_of, nodes))}
+        self._claimed(owner, claim, (_PRUNE_NAMES, keys), (_PRUNE_NODES, keys))
 
     def finish(self, owner: str, claim: str, version: str) -> None:
-        self._claimed(owner, claim, _FINISH, {"version": self._versioned(version)})
+        self._claimed(owner, claim, (_FINISH, {"version": self._versioned(version)}))
 
     def version(self, owner: str) -> str:
         rows = self._read(lambda tx: _rows(tx, _VERSION, {"owner": owner}))
@@ -158,13 +159,13 @@ class Neo4jEngine(GraphEngine):
             while self._write(lambda tx, s=statement, g=given: _rows(tx, s, g))[0][0]:  # type: ignore[misc]
                 pass
 
-    def _claimed(self, owner: str, claim: str, statement: str, given: Mapping[str, Any]) -> list[list[Any]]:
-        """A step of telling: the claim is held, and locked, until the step is done."""
+    def _claimed(self, owner: str, claim: str, *statements: tuple[str, Mapping[str, Any]]) -> list[list[Any]]:
+        """A step of telling, one transaction: the claim is held, and locked, until it is done. Gives all rows."""
 
         def work(tx: ManagedTransaction) -> list[list[Any]]:
             if not _rows(tx, _HOLD, {"owner": owner, "claim": claim}):
                 raise EngineBusy(f"another process tells {self._name} what changed")
-            return _rows(tx, statement, {"owner": owner, "claim": claim, **given})
+            return [row for statement, given in statements for row in _rows(tx, statement, {"owner": owner, **given})]
 
         return self._write(work)
 
@@ -357,11 +358,6 @@ def _rows(tx: ManagedTransaction, statement: str, given: Mapping[str, Any]) -> l
     return [record.values() for record in tx.run(statement, dict(given))]
 
 
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), AT_ONCE):
-        yield items[start : start + AT_ONCE]
-
-
 # ---------------------------------------------------------------------------------- the schema
 
 
@@ -394,7 +390,9 @@ _NOTE_MIGRATION = "MERGE (m:JiyiMigration {number: $number}) SET m.at = datetime
 
 _CLAIM_ANY = """
 MERGE (s:Scope {owner: $owner})
+WITH s, s.version IS NOT NULL AS known
 SET s.tenant = $tenant, s.user = $user, s.version = $claim
+RETURN known
 """
 _CLAIM_KNOWN = """
 MATCH (s:Scope {owner: $owner})
@@ -455,9 +453,9 @@ CREATE (a)-[r:$(row.type)]->(b)
 SET r = row.properties
 CREATE (:Told {owner: $owner, memory: row.memory, start: row.start, end: row.end})
 """
-_PRUNE_NAMES = "UNWIND $keys AS key MATCH (n:Name {owner: $owner, key: key}) DETACH DELETE n"
+_PRUNE_NAMES = "UNWIND $names AS key MATCH (n:Name {owner: $owner, key: key}) DETACH DELETE n"
 _PRUNE_NODES = """
-UNWIND $keys AS key
+UNWIND $nodes AS key
 MATCH (e:Entity {owner: $owner, key: key}) WHERE NOT EXISTS { (e)<-[:NAMES]-(:Name) }
 DETACH DELETE e
 """
