@@ -24,6 +24,7 @@ COUNTS = {
     "schema_seconds": (55, 900),
     "machine_examples": (30, 400),
     "graphs": (25, 1000),
+    "graph_deaths": (12, 300),  # of a process that tells Neo4j
     "machine_steps": (20, 40),
     "same_queries": (150, 2_000),  # on SQLite and on PostgreSQL
     "service_processes": (3, 8),  # on one PostgreSQL

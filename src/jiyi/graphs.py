@@ -37,6 +37,12 @@ class GraphReader(Protocol):
             limit: edges at the most for each name and direction, the first of that order.
         """
 
+    def links_of(
+        self, scope: Scope, nodes: Collection[str], relations: Collection[str] = (), limit: int = 1000
+    ) -> dict[str, list[Link]]:
+        """`links` of several nodes. To ask for them together is quicker where each question goes over a network."""
+        return {node: self.links(scope, node, relations, limit) for node in nodes}
+
     def listing(
         self, scope: Scope, relations: Collection[str] = (), *, after: int = 0, limit: int = 1000
     ) -> list[Link]:

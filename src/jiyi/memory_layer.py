@@ -227,7 +227,7 @@ class MemoryLayer:
             SettingsError: no such engine is set. EngineUnavailable: it does not answer.
         """
         if self._engine.follower is None:
-            raise SettingsError("no engine follows the graph: set graph_engine = \"bolt://HOST:7687\" in jiyi.toml")
+            raise SettingsError('no engine follows the graph: set graph_engine = "bolt://HOST:7687" in jiyi.toml')
         return self._engine.follower.repair()
 
     def redistil(self) -> int:

@@ -384,9 +384,7 @@ class MemoryReader:
             NotFound: no memory speaks of it. InputError: a relation or number that does not exist.
         """
         walk = self._walk(relations, min_confidence)
-        return self._answers(
-            at, lambda e: neighbours(e, name, walk, hops, limit, self._tongue(e.unit, language, name))
-        )
+        return self._answers(at, lambda e: neighbours(e, name, walk, hops, limit, self._tongue(e.unit, language, name)))
 
     def paths(
         self,

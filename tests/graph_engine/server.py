@@ -42,7 +42,12 @@ def missing() -> str:
     part = JARS.with_name(f"{JARS.name}.{os.getpid()}")
     command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", "-DincludeScope=runtime"]
     done = subprocess.run(
-        [*command, f"-DoutputDirectory={part}"], cwd=POM.parent, capture_output=True, text=True, timeout=900, check=False
+        [*command, f"-DoutputDirectory={part}"],
+        cwd=POM.parent,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
     if done.returncode:
         shutil.rmtree(part, ignore_errors=True)
@@ -64,7 +69,10 @@ def start(home: Path, port: int) -> subprocess.Popen[bytes]:
     command = ["java", *JAVA, *opened, "-cp", f"{JARS}/*", "org.neo4j.server.CommunityEntryPoint"]
     with (home / "neo4j.out").open("ab") as log:
         return subprocess.Popen(
-            [*command, f"--home-dir={home}", f"--config-dir={home / 'conf'}"], stdout=log, stderr=log, start_new_session=True
+            [*command, f"--home-dir={home}", f"--config-dir={home / 'conf'}"],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
 
 
@@ -80,12 +88,9 @@ def wait_for(server: subprocess.Popen[bytes], port: int, home: Path) -> None:
 
 
 def stop(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(60)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait(10)
+    """What it holds is thrown away, so it need not end well."""
+    server.kill()
+    server.wait(30)
 
 
 @contextmanager

@@ -84,6 +84,7 @@ REACH: tuple[tuple[str, str, str], ...] = (
     ("WON", "我拿到了奖学金", "I won first prize"),
     ("MADE", "我画了一幅油画", "I painted a mural"),
     ("PUBLISHED", "我发表了一篇论文", "I published a short story"),
+    ("ASKED_ABOUT", "我咨询了 Redis", "I asked about Redis"),
     ("BOUGHT", "我买了一台相机", "I bought a new bike"),
     ("STARTED_DOING", "我开始练瑜伽", "I took up pottery"),
     ("RUNS_BUSINESS", "我开了一家面包店", "I run a small bakery"),

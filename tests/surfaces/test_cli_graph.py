@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from jiyi.graph_files import shipped_rules
+from tests.graph_engine.server import free_port
 from tests.surfaces.cli import Cli, lines
 
 
@@ -91,3 +92,31 @@ def test_rules_are_checked_tried_and_explained(jiyi: Cli) -> None:
     assert jiyi.json("rules", "dry-run", str(mine)) == {"derived": [], "questions": [], "cut": False}
     assert "contract-moves" in jiyi("rules", "dry-run").stdout  # only tried
     assert jiyi.json("rules", "check", JIYI_FUSION_RULES=str(mine))["rules"] == 0
+
+
+def test_the_engine_of_the_graph_is_shown_and_repaired(jiyi: Cli, neo4j: str) -> None:
+    jiyi("remember", "我们的竞品是星环云")
+    assert "no engine follows" in jiyi("graph", "status").stdout
+    assert "graph_engine" in jiyi("graph", "repair", code=1).stderr
+    engine = {"JIYI_GRAPH_ENGINE": neo4j}
+    assert jiyi.json("graph", "neighbours", "贵司", **engine)["note"] == ""
+    shown = jiyi.json("graph", "status", **engine)
+    assert (shown["answers"], shown["scopes"], shown["lagging"], shown["waiting"]) == (True, 1, 0, 0)
+    assert shown["mark"].startswith("jiyi-")
+    assert jiyi.json("graph", "repair", **engine) == {"repaired": []}
+    assert "it has heard of everything" in jiyi("graph", "status", **engine).stdout
+    assert "nothing else" in jiyi("graph", "repair", **engine).stdout
+
+
+def test_an_engine_that_is_away_is_said_and_waits(jiyi: Cli) -> None:
+    away = {"JIYI_GRAPH_ENGINE": f"bolt://neo4j:{'geheim'}@127.0.0.1:{free_port()}"}
+    jiyi("remember", "我们的竞品是星环云", **away)
+    near = jiyi("graph", "neighbours", "贵司", **away)
+    assert "星环云" in near.stdout
+    assert "the database" in near.stderr
+    status = jiyi.json("graph", "status", **away)
+    assert (status["answers"], status["lagging"]) == (False, 1)
+    assert "does not answer" in jiyi("graph", "repair", code=4, **away).stderr
+    for command in (("graph", "status"), ("config",), ("doctor",)):
+        shown = jiyi(*command, code=1 if command == ("doctor",) else 0, **away)
+        assert "geheim" not in shown.stdout + shown.stderr

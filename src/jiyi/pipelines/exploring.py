@@ -145,10 +145,11 @@ class Explorer:
                     by_relation[name] = [link for link in found if link.start != link.end]
         return [link for name in dict.fromkeys(relations) for link in by_relation.get(name, ())]
 
-    def _all_told(self, node: str) -> dict[str, list[Link]]:
-        if node not in self._told:
-            fan = self.graphing.policy.fan
-            found = self.graph.links(self.scope, node, (), fan)
+    def look_at(self, nodes: Collection[str]) -> None:
+        """Read the edges of all these at once, before each is walked."""
+        fan = self.graphing.policy.fan
+        lacking = [node for node in nodes if node not in self._told]
+        for node, found in self.graph.links_of(self.scope, lacking, (), fan).items() if lacking else ():
             by_relation: dict[str, list[Link]] = {}
             for link in found:
                 if link.edge.relation not in self._identities and link.start != link.end:
@@ -156,6 +157,9 @@ class Explorer:
             if len(found) >= fan:
                 self._crowded[node] = {}
             self._told[node] = by_relation
+
+    def _all_told(self, node: str) -> dict[str, list[Link]]:
+        self.look_at((node,))
         return self._told[node]
 
     def _derived_at(self, node: str, below: int) -> list[Link]:

@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import TypeVar
 from urllib.parse import quote
 
-from jiyi.domain.graph import Followed, Link, Telling
+from jiyi.domain.graph import Link, Telling
 from jiyi.domain.scope import Scope
 from jiyi.errors import EngineUnavailable
 from jiyi.graphs import GraphEngine, GraphReader
@@ -33,15 +33,20 @@ PART = 1_000
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """What kind of thing a node is does not depend on the time."""
 
+AWAY = "the graph engine does not answer: the database did"
+BEHIND = "the graph engine has not heard of everything yet: the database answered"
+"""What an answer says that is not the engine's. No address: it goes to whoever asked."""
+
 log = logging.getLogger("jiyi.graph")
 
 
 @dataclass(frozen=True, slots=True)
 class GraphStatus:
-    """How an engine follows. `fault`: why it does not answer, empty when it does. `scopes` follow, of which `lagging` have not
-    been told everything; `waiting` edges of them are noted one by one."""
+    """How an engine follows. `mark` begins the names of this database's owners in it. `fault`: why it does not answer, empty when
+    it does. `scopes` follow, of which `lagging` have not been told everything; `waiting` edges of them are noted one by one."""
 
     engine: str
+    mark: str
     fault: str
     scopes: int
     lagging: int
@@ -186,18 +191,14 @@ class GraphFollower:
         try:
             state, owner = unit.graph_feed.state(scope), self.owner(scope)
             if state is None or not state.level or self._engine.version(owner) != state.version:
-                return question(None), self._behind(state)
+                return question(None), "" if state is None else BEHIND
             answer = question(self._engine.reader(owner))
             if self._engine.version(owner) == state.version:
                 return answer, ""
-            return question(None), self._behind(state)
+            return question(None), BEHIND
         except EngineUnavailable as error:
             log.warning("%s; the database answers", error)
-            return question(None), f"{error}; the database answered"
-
-    def _behind(self, state: Followed | None) -> str:
-        # Where nothing is followed there is nothing to say, or `work` has not run yet.
-        return f"{self._engine.name} has not heard of everything yet; the database answered" if state else ""
+            return question(None), AWAY
 
     # ------------------------------------------------------------------------------ looking after
 
@@ -210,13 +211,15 @@ class GraphFollower:
             self._engine.owners(self.prefix)
         except EngineUnavailable as error:
             fault = str(error)
-        return GraphStatus(self._engine.name, fault, scopes, lagging, waiting)
+        return GraphStatus(self._engine.name, self.prefix, fault, scopes, lagging, waiting)
 
     def check(self) -> Check:
         status = self.status()
         lag = f"{status.lagging:,} of {status.scopes:,} users wait to be told, {status.waiting:,} edges"
         if status.fault:
-            return Check("graph engine", False, f"{status.fault}; the database answers; {lag}", f"start {status.engine}")
+            return Check(
+                "graph engine", False, f"{status.fault}; the database answers; {lag}", f"start {status.engine}"
+            )
         told = f"{lag}: `jiyi work` does it now" if status.lagging else "has heard of everything"
         return Check("graph engine", True, f"{status.engine}, {told}")
 

@@ -215,6 +215,7 @@ def neighbours(explorer: Explorer, name: str, walk: Walk, hops: int, limit: int,
     for hop in range(1, hops + 1):
         ahead: dict[str, tuple[float, tuple[Link, ...]]] = {}
         through: set[str] = set()
+        explorer.look_at(level)
         for node in level:
             so_far, path = reached[node]
             for link, sure in walk.steps(explorer, node):
@@ -234,6 +235,7 @@ def neighbours(explorer: Explorer, name: str, walk: Walk, hops: int, limit: int,
     teller = Teller(explorer, language)
     found.sort(key=lambda f: (f[0], -round(f[1], 9), f[2]))
     shown = found[:limit]
+    explorer.look_at([node for _, _, node, _ in shown])
     teller.read([link for *_, path in shown for link in path])
     return [
         NearBy(teller.called(node), explorer.type_of(node), hop, round(sure, 6), teller.ties(path))
@@ -273,6 +275,7 @@ def _distances(explorer: Explorer, end: str, walk: Walk, hops: int) -> dict[str,
     away, level = {end: 0}, [end]
     for hop in range(1, hops + 1):
         ahead = set()
+        explorer.look_at(level)
         for node in level:
             for link, _ in walk.steps(explorer, node):
                 if node == end or not (link.edge.literal and node == link.end):
@@ -428,7 +431,9 @@ def entities(explorer: Explorer, limit: int, language: Language, after: str | No
         for node in {link.start, link.end}:
             degrees[node] = degrees.get(node, 0) + 1
     order = sorted(degrees, key=lambda n: (-degrees[n], n))
-    for node in order if after is None else order[_place(order, known_node(explorer, after), after) + 1 :]:
+    rest = order if after is None else order[_place(order, known_node(explorer, after), after) + 1 :]
+    explorer.look_at(rest[:limit])
+    for node in rest:
         if len(found) == limit:
             break
         if explorer.type_of(node) is not EntityType.VALUE:
@@ -480,6 +485,7 @@ def picture(explorer: Explorer, walk: Walk, around: str | None, hops: int, langu
         near, level = {known_node(explorer, around)}, [known_node(explorer, around)]
         found: dict[tuple[object, ...], Link] = {}
         for _ in range(hops):
+            explorer.look_at(level)
             steps = [link for node in level for link, _ in walk.steps(explorer, node)]
             found |= {_mark(link): link for link in steps}
             level = sorted({n for k in steps for n in ((k.start,) if k.edge.literal else (k.start, k.end))} - near)

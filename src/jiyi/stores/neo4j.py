@@ -64,7 +64,9 @@ class Shape:
 
     @property
     def identity(self) -> str:
-        curves = sorted((s.value, c.start, c.loss, str(c.period), str(c.good_for)) for s, c in self.confidence.curves.items())
+        curves = sorted(
+            (s.value, c.start, c.loss, str(c.period), str(c.good_for)) for s, c in self.confidence.curves.items()
+        )
         return sha256(repr((1, sorted(self.relations), curves)).encode()).hexdigest()[:8]
 
 
@@ -213,6 +215,7 @@ class Neo4jEngine(GraphEngine):
             if self._driver is None:
                 driver = self._connect()
                 try:
+                    driver.verify_connectivity()
                     with driver.session(database=self._database) as session:
                         _migrate(session)
                 except BaseException:
@@ -234,7 +237,9 @@ def open_neo4j(place: str, shape: Shape) -> Neo4jEngine:
     except ValueError:
         host, port = None, 0
     if url.scheme not in SCHEMES or not host or url.query or url.fragment:
-        raise SettingsError("graph_engine: write it as bolt://USER:PASSWORD@HOST:PORT or neo4j://…, /DATABASE may follow")
+        raise SettingsError(
+            "graph_engine: write it as bolt://USER:PASSWORD@HOST:PORT or neo4j://…, /DATABASE may follow"
+        )
     shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     login = (unquote(url.username), unquote(url.password or "")) if url.username else None
 
@@ -244,7 +249,7 @@ def open_neo4j(place: str, shape: Shape) -> Neo4jEngine:
             auth=login,
             connection_timeout=CONNECT_SECONDS,
             connection_acquisition_timeout=CONNECT_SECONDS + 1,
-            max_transaction_retry_time=CONNECT_SECONDS,
+            max_transaction_retry_time=0.0,  # nobody waits: the database answers, and what was to be told is told later
             notifications_min_severity="OFF",
         )
 
@@ -279,9 +284,20 @@ class Neo4jReader(GraphReader):
         return [link.edge for _, link in sorted({k.edge.memory: k for k in found}.items())]
 
     def links(self, scope: Scope, node: str, relations: Collection[str] = (), limit: int = 1000) -> list[Link]:
-        found = self._links(_LINKS, key=key_of(node), relations=list(relations), limit=at_most(limit))
-        once = {link.edge.memory: link for link in found}
-        return sorted(once.values(), key=lambda link: (link.edge.relation, -link.edge.memory))
+        return self.links_of(scope, [node], relations, limit)[node]
+
+    def links_of(
+        self, scope: Scope, nodes: Collection[str], relations: Collection[str] = (), limit: int = 1000
+    ) -> dict[str, list[Link]]:
+        keys = {key_of(node): node for node in nodes}
+        given = {"keys": list(keys), "relations": list(relations), "limit": at_most(limit)}
+        found: dict[str, dict[int, Link]] = {node: {} for node in nodes}
+        for key, of, start, end in self._engine.ask(_LINKS, {"owner": self._owner, **given}):
+            found[keys[key]][of["memory"]] = Link(_edge_of(of), start, end)
+        return {
+            node: sorted(some.values(), key=lambda link: (link.edge.relation, -link.edge.memory))
+            for node, some in found.items()
+        }
 
     def listing(
         self, scope: Scope, relations: Collection[str] = (), *, after: int = 0, limit: int = 1000
@@ -417,7 +433,9 @@ _EMPTY_ENTITIES = """
 MATCH (e:Entity {owner: $owner}) WHERE e.key IS NOT NULL
 WITH e LIMIT $limit DETACH DELETE e RETURN count(*)
 """
-_EMPTY_NAMES = "MATCH (n:Name {owner: $owner}) WHERE n.key IS NOT NULL WITH n LIMIT $limit DETACH DELETE n RETURN count(*)"
+_EMPTY_NAMES = (
+    "MATCH (n:Name {owner: $owner}) WHERE n.key IS NOT NULL WITH n LIMIT $limit DETACH DELETE n RETURN count(*)"
+)
 _EMPTY_TOLD = "MATCH (t:Told {owner: $owner}) WHERE t.memory IS NOT NULL WITH t LIMIT $limit DELETE t RETURN count(*)"
 
 _TAKE = """
@@ -467,9 +485,13 @@ MATCH (a:Entity {owner: $owner, key: t.start})-[r {owner: $owner, memory: memory
 RETURN properties(r), a.name, b.name ORDER BY r.memory
 """
 _NAME = "RETURN n.name, n.spelling, n.base, e.name"
-_NAMED = f"UNWIND $keys AS key MATCH (n:Name {{owner: $owner, key: key}})-[:NAMES]->(e:Entity {{owner: $owner}}) {_NAME}"
+_NAMED = (
+    f"UNWIND $keys AS key MATCH (n:Name {{owner: $owner, key: key}})-[:NAMES]->(e:Entity {{owner: $owner}}) {_NAME}"
+)
 _ALIKE = f"UNWIND $keys AS key MATCH (n:Name {{owner: $owner, base_key: key}})-[:NAMES]->(e:Entity {{owner: $owner}}) {_NAME}"
-_NAMES_OF = f"UNWIND $keys AS key MATCH (n:Name {{owner: $owner}})-[:NAMES]->(e:Entity {{owner: $owner, key: key}}) {_NAME}"
+_NAMES_OF = (
+    f"UNWIND $keys AS key MATCH (n:Name {{owner: $owner}})-[:NAMES]->(e:Entity {{owner: $owner, key: key}}) {_NAME}"
+)
 _TOLD_OF = """
 UNWIND $keys AS key
 MATCH (n:Name {owner: $owner, key: key})-[:NAMES]->(e:Entity {owner: $owner})-[r {owner: $owner}]-(:Entity {owner: $owner})
@@ -477,7 +499,8 @@ WHERE r.relation IN $relations AND n.name IN [r.subject, r.object]
 RETURN properties(r), startNode(r).name, endNode(r).name
 """
 _LINKS = """
-MATCH (n:Name {owner: $owner})-[:NAMES]->(e:Entity {owner: $owner, key: $key})
+UNWIND $keys AS key
+MATCH (n:Name {owner: $owner})-[:NAMES]->(e:Entity {owner: $owner, key: key})
 CALL (n, e) {
   MATCH (e)-[r {owner: $owner}]->(b:Entity {owner: $owner})
   WHERE r.subject = n.name AND ($relations = [] OR r.relation IN $relations)
@@ -487,7 +510,7 @@ CALL (n, e) {
   WHERE r.object = n.name AND ($relations = [] OR r.relation IN $relations)
   RETURN r, a.name AS start, e.name AS end ORDER BY r.relation, r.memory DESC LIMIT $limit
 }
-RETURN properties(r), start, end
+RETURN key, properties(r), start, end
 """
 _LISTING = """
 MATCH (t:Told {owner: $owner}) WHERE t.memory > $after

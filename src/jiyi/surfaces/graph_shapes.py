@@ -18,6 +18,9 @@ from jiyi.surfaces.shapes import MemoryId, Moment, Page, Shape, moment, when
 
 Called = Annotated[str, Field(examples=["阿里云", "Acme"])]
 Cut = Annotated[bool, Field(description="Whether a limit of the settings (`graph`) left something out.")]
+Note = Annotated[
+    str, Field(description="Why the database answered in the place of the graph engine, where one is set.")
+]
 
 
 class Tie(Shape):
@@ -84,6 +87,7 @@ class Neighbour(Shape):
 class Neighbours(Shape):
     neighbours: list[Neighbour]
     cut: Cut
+    note: Note
 
     @classmethod
     def of(cls, found: Answers[NearBy], zone: tzinfo) -> Neighbours:
@@ -93,7 +97,7 @@ class Neighbours(Shape):
             )
             for n in found
         ]  # fmt: skip
-        return cls(neighbours=near, cut=found.cut)
+        return cls(neighbours=near, cut=found.cut, note=found.note)
 
 
 class Path(Shape):
@@ -107,11 +111,12 @@ class Path(Shape):
 class Paths(Shape):
     paths: list[Path]
     cut: Cut
+    note: Note
 
     @classmethod
     def of(cls, found: Answers[Way], zone: tzinfo) -> Paths:
         ways = [Path(entities=list(p.entities), confidence=p.confidence, ties=ties(p.ties, zone)) for p in found]
-        return cls(paths=ways, cut=found.cut)
+        return cls(paths=ways, cut=found.cut, note=found.note)
 
 
 class Match(Shape):
@@ -126,6 +131,7 @@ class Match(Shape):
 class Matches(Shape):
     matches: list[Match]
     cut: Cut
+    note: Note
 
     @classmethod
     def of(cls, found: Answers[Row], zone: tzinfo) -> Matches:
@@ -133,7 +139,7 @@ class Matches(Shape):
             Match(bound=dict(r.bound), confidence=r.confidence, days=list(r.days), ties=ties(r.ties, zone))
             for r in found
         ]  # fmt: skip
-        return cls(matches=rows, cut=found.cut)
+        return cls(matches=rows, cut=found.cut, note=found.note)
 
 
 class Insight(Shape):
@@ -150,6 +156,7 @@ class Insight(Shape):
 class InsightPage(Page):
     derived: list[Insight]
     cut: Cut
+    note: Note
 
 
 class Graph(Shape):

@@ -212,6 +212,8 @@ GRAPH: dict[str, Action] = {
     "export": graph.export,
     "merge": graph.merge,
     "split": graph.split,
+    "status": graph.status,
+    "repair": graph.repair,
 }
 RULES: dict[str, Action] = {
     "check": rules.check,

@@ -62,7 +62,7 @@ def neighbours(
         found = call.of(layer).neighbours(
             name, hops=hops, relations=relation or (), min_confidence=min_confidence, at=call.as_of(at, "--at"), limit=limit
         )  # fmt: skip
-    _note(call, len(found), found.cut)
+    _note(call, len(found), found.cut, found.note)
     documents = [
         {
             "entity": n.entity,
@@ -79,7 +79,7 @@ def neighbours(
             yield ((one.entity, BOLD), (f"  {one.type}, {one.hops} away, {one.confidence:.2f}", ""))
             yield from _tie_lines(one.path)
 
-    call.out.show({"neighbours": documents, "cut": found.cut}, lines())
+    call.out.show({"neighbours": documents, "cut": found.cut, "note": found.note}, lines())
 
 
 def paths(
@@ -98,7 +98,7 @@ def paths(
         found = call.of(layer).paths(
             start, end, hops=hops, relations=relation or (), min_confidence=min_confidence, at=call.as_of(at, "--at"), limit=limit
         )  # fmt: skip
-    _note(call, len(found), found.cut)
+    _note(call, len(found), found.cut, found.note)
     documents = [{"entities": list(p.entities), "confidence": p.confidence, "ties": _documents(p.ties)} for p in found]
 
     def lines() -> Iterator[Line]:
@@ -106,7 +106,7 @@ def paths(
             yield ((" – ".join(one.entities), BOLD), (f"  {one.confidence:.2f}", ""))
             yield from _tie_lines(one.ties)
 
-    call.out.show({"paths": documents, "cut": found.cut}, lines())
+    call.out.show({"paths": documents, "cut": found.cut, "note": found.note}, lines())
 
 
 def match(
@@ -126,7 +126,7 @@ def match(
         found = call.of(layer).match(
             pattern, past=past, min_confidence=min_confidence, at=call.as_of(at, "--at"), limit=limit
         )
-    _note(call, len(found), found.cut)
+    _note(call, len(found), found.cut, found.note)
     documents = [
         {"bound": dict(r.bound), "confidence": r.confidence, "days": list(r.days), "ties": _documents(r.ties)}
         for r in found
@@ -139,7 +139,7 @@ def match(
             yield ((told, BOLD), (f"  {row.confidence:.2f}{days}", ""))
             yield from _tie_lines(row.ties)
 
-    call.out.show({"matches": documents, "cut": found.cut}, lines())
+    call.out.show({"matches": documents, "cut": found.cut, "note": found.note}, lines())
 
 
 def export(
@@ -235,7 +235,33 @@ def _parts(text: str) -> list[str]:
     return parts
 
 
-def _note(call: Call, count: int, cut: bool) -> None:
+def status(call: Call) -> None:
+    """Show the engine that follows the graph: whether it answers, and what it has still to hear of."""
+    with call.layer() as layer:
+        found = layer.graph_engine()
+    if found is None:
+        call.out.show({"engine": None}, ["no engine follows the graph: the database answers alone (docs/neo4j.md)"])
+        return
+    document = {
+        "engine": found.engine, "mark": found.mark, "answers": not found.fault, "fault": found.fault, "scopes": found.scopes,
+        "lagging": found.lagging, "waiting": found.waiting,
+    }  # fmt: skip
+    told = f"{found.lagging:,} of {found.scopes:,} users wait to be told, {found.waiting:,} edges of them one by one"
+    lines: list[Line] = [((found.engine, BOLD), (f"  {found.fault or 'answers'}", ""))]
+    lines += [told if found.lagging else "it has heard of everything", ((f"owners begin with {found.mark}", DIM),)]
+    call.out.show(document, lines)
+
+
+def repair(call: Call) -> None:
+    """Hold all that the engine has against the database, and make it right."""
+    with call.layer() as layer:
+        done = layer.repair()
+    call.out.show({"repaired": done}, done or ["the engine has all that the database has, and nothing else"])
+
+
+def _note(call: Call, count: int, cut: bool, note: str = "") -> None:
+    if note:
+        call.out.note(note)
     if not count:
         call.out.note("nothing is there that fits")
     if cut:

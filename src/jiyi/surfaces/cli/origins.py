@@ -48,6 +48,8 @@ def effective(settings: Settings, environment: Mapping[str, str], common: Common
     # Commands run due jobs themselves, so the switch of the background thread says nothing here.
     values = {name: plain(value) for name, value in flat(settings) if name != "worker"}
     values["path"] = without_password(settings.path)
+    if settings.graph_engine is not None:
+        values["graph_engine"] = without_password(settings.graph_engine)
     return [Effective(name, value, origin(name)) for name, value in values.items()]
 
 

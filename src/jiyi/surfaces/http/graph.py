@@ -165,7 +165,10 @@ async def derived(
     # What is derived has no number of its own: its place in the answer stands for one.
     shown, following = page("derived", list(enumerate(found, 1)), lambda placed: placed[0], cursor, limit)
     return graph_shapes.InsightPage(
-        derived=[graph_shapes.Insight.of(insight, call.zone) for _, insight in shown], cursor=following, cut=found.cut
+        derived=[graph_shapes.Insight.of(insight, call.zone) for _, insight in shown],
+        cursor=following,
+        cut=found.cut,
+        note=found.note,
     )
 
 
