@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jiyi.backends import beside, open_store
+from jiyi.backends import beside, open_graph_engine, open_store
 from jiyi.domain.closing import Closings, parse_closings
 from jiyi.domain.memory import Language
 from jiyi.domain.nights import next_night
@@ -24,7 +24,7 @@ from jiyi.embedders import follow_embedder, open_embedding, vector_rules
 from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
-from jiyi.graph_files import follow_graph, load_entities, open_graph_engine, open_graphing
+from jiyi.graph_files import follow_graph, load_entities, open_graphing
 from jiyi.jobs import Clock
 from jiyi.memory_layer import DICTIONARY, SEGMENTER, MemoryLayer
 from jiyi.pipelines.answering import Answering

@@ -8,7 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jiyi.domain.relations import Vocabulary
 from jiyi.errors import SettingsError
+from jiyi.graphs import GraphEngine
 from jiyi.memory_layer import SEGMENTER, UNFINISHED
 from jiyi.ports import Keys, Store
 from jiyi.settings import Settings
@@ -106,6 +108,19 @@ def _mark_unfinished(store: Store) -> None:
     """Until the rebuild is done the database says so: whoever opens it after a crash is told to reindex (SPEC O1)."""
     if store.meta(SEGMENTER) is not None:
         store.set_meta(SEGMENTER, UNFINISHED)
+
+
+def open_graph_engine(settings: Settings, vocabulary: Vocabulary) -> GraphEngine | None:
+    """The engine that is to follow the graph and answer questions about it, None without one.
+
+    Raises:
+        SettingsError: an address that is none. MissingExtra: its driver is not installed.
+    """
+    if settings.graph_engine is None:
+        return None
+    from jiyi.stores.neo4j import Shape, open_neo4j
+
+    return open_neo4j(settings.graph_engine, Shape(frozenset(r.name for r in vocabulary), settings.confidence))
 
 
 def beside(settings: Settings, store: Store) -> tuple[Keys, Carried]:

@@ -14,7 +14,6 @@ from jiyi.domain.fusion_rules import RuleSet, parse_rules
 from jiyi.domain.memory import Language
 from jiyi.domain.relations import COMPANY, USER, Vocabulary, subject_name
 from jiyi.errors import SettingsError
-from jiyi.graphs import GraphEngine
 from jiyi.pipelines.distilling.grammar import relative
 from jiyi.pipelines.exploring import Graphing
 from jiyi.pipelines.graph_view import GraphView
@@ -37,19 +36,6 @@ def open_graphing(settings: Settings, vocabulary: Vocabulary, segmenter: Segment
     """
     view = GraphView(vocabulary, load_entities(segmenter), followed=settings.graph_engine is not None)
     return Graphing(view, load_rules(vocabulary, settings.fusion_rules), settings.confidence, settings.graph)
-
-
-def open_graph_engine(settings: Settings, vocabulary: Vocabulary) -> GraphEngine | None:
-    """The engine that is to follow the graph and answer questions about it, None without one.
-
-    Raises:
-        SettingsError: an address that is none. MissingExtra: its driver is not installed.
-    """
-    if settings.graph_engine is None:
-        return None
-    from jiyi.stores.neo4j import Shape, open_neo4j
-
-    return open_neo4j(settings.graph_engine, Shape(frozenset(r.name for r in vocabulary), settings.confidence))
 
 
 def follow_graph(store: Store, view: GraphView) -> None:

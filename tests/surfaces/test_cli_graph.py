@@ -116,7 +116,7 @@ def test_an_engine_that_is_away_is_said_and_waits(jiyi: Cli) -> None:
     assert "the database" in near.stderr
     status = jiyi.json("graph", "status", **away)
     assert (status["answers"], status["lagging"]) == (False, 1)
-    assert "does not answer" in jiyi("graph", "repair", code=4, **away).stderr
+    assert "does not answer" in jiyi("graph", "repair", code=1, **away).stderr
     for command in (("graph", "status"), ("config",), ("doctor",)):
         shown = jiyi(*command, code=1 if command == ("doctor",) else 0, **away)
         assert "geheim" not in shown.stdout + shown.stderr

@@ -106,7 +106,7 @@ def test_names_are_merged_asked_about_and_taken_apart(
     assert good(client.get("/v1/graph/derived"))["derived"]
     assert good(client.post("/v1/graph/split", json=pair))["plan"]
     assert good(client.get("/v1/graph/entity", params={"name": one})) == apart
-    assert good(client.get("/v1/graph/derived")) == {"derived": [], "cursor": None, "cut": False}
+    assert good(client.get("/v1/graph/derived")) == {"derived": [], "cursor": None, "cut": False, "note": ""}
 
 
 @LIVES
@@ -119,7 +119,7 @@ def test_what_another_user_has_is_in_no_answer(
         assert good(stranger.get("/v1/graph/entities")) == nothing != good(client.get("/v1/graph/entities"))
         assert good(stranger.get("/v1/graph")) == {"entities": [], "ties": [], "cut": False}
         pattern = {"pattern": [["?who", "*", one]]}
-        assert good(stranger.post("/v1/graph/match", json=pattern)) == {"matches": [], "cut": False}
+        assert good(stranger.post("/v1/graph/match", json=pattern)) == {"matches": [], "cut": False, "note": ""}
         assert good(client.post("/v1/graph/match", json=pattern))["matches"]
         for path, query in (
             ("entity", {"name": one}), ("neighbours", {"name": one}), ("paths", {"start": one, "end": us}),
