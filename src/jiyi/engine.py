@@ -11,6 +11,7 @@ from functools import partial
 from hmac import compare_digest
 from pathlib import Path
 
+from jiyi.asked_again import asked_again
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Reach, Remains, scope_key
 from jiyi.domain.plans import ADMIN, Actor
 from jiyi.domain.relations import Vocabulary
@@ -171,6 +172,7 @@ class Engine:
         self.store.purge()
         self._tell_graph()
 
+    @asked_again
     def now(self, scope: Scope) -> datetime:
         """When what is said now is said: after all that was forgotten, also where the clock stands still or was set back."""
         now = self.clock()

@@ -16,6 +16,9 @@
     ├── StoreError                     the database cannot serve the call
     │   ├── StoreClosed                used after close()
     │   ├── StoreBusy                  another process held the write lock for too long
+    │   ├── StoreAway                  the server of the database cannot be reached
+    │   │   └── StoreLost              it was lost on the way; nothing was kept
+    │   ├── WriteUncertain             it was lost while it ended a write: whether that was kept is not known
     │   ├── StoreCorrupt               a check failed; names the repair
     │   ├── EngineUnavailable          an engine beside the database does not answer; the database does
     │   │   └── EngineBusy             another process is telling it what changed
@@ -161,6 +164,24 @@ class StoreClosed(StoreError):
 
 class StoreBusy(StoreError):
     """Another process held the write lock for longer than we wait."""
+
+
+class StoreAway(StoreError):
+    """The server of the database cannot be reached."""
+
+
+class StoreLost(StoreAway):
+    """The server was lost on the way. Of what was under way nothing was kept, so that it can be done again."""
+
+
+class WriteUncertain(StoreError):
+    """The server was lost while it ended a write, so that whether it was kept is not known."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(
+            f"the database server was lost while it ended a write ({said}), which may have been kept: look whether it was, or "
+            "ask for such things under the key of a request, which can be sent again"
+        )
 
 
 class StoreCorrupt(StoreError):

@@ -60,7 +60,11 @@ class Paused(JiyiError):
 
 
 class Runner:
-    """Runs due jobs of one lane of a store, one at a time."""
+    """Runs due jobs of one lane of a store, one at a time.
+
+    All it writes may be written again: of a job that is ended, or that another attempt has, nothing is done, and one that was
+    claimed without an answer waits for the end of its lease.
+    """
 
     def __init__(
         self,
@@ -82,7 +86,7 @@ class Runner:
         """
         with self._one_at_a_time:
             now = self._clock()
-            job = self._store.write(lambda unit: self._claim(unit, now, scope))
+            job = self._store.write(lambda unit: self._claim(unit, now, scope), again=True)
             if job is None:
                 return False
             self._run(job)
@@ -114,7 +118,7 @@ class Runner:
                 if not unit.jobs.finish(job):
                     raise LeaseLost(f"job {job.id} was taken over")
 
-            self._store.write(work)
+            self._store.write(work, again=True)
         except LeaseLost:
             log.info("job %s of kind %s was taken over by another worker", job.id, job.kind)
         except Paused:
@@ -134,7 +138,7 @@ class Runner:
             _check_awake(unit, job)
             return unit.jobs.renew(job, now + thinking.lease)
 
-        if not self._store.write(renew):
+        if not self._store.write(renew, again=True):
             raise LeaseLost(f"job {job.id} was taken over")
         return thinking.think(job, now)
 
@@ -151,7 +155,7 @@ class Runner:
             if not unit.standings.get(job.scope).paused:
                 unit.jobs.fail(job, said, now, retry_at)
 
-        self._store.write(fail)
+        self._store.write(fail, again=True)
 
 
 def _check_awake(unit: Unit, job: Job) -> None:

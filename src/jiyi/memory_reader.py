@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import TypeVar
 
+from jiyi.asked_again import asked_again
 from jiyi.domain.confidence import confidence
 from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.language import language_of
@@ -78,6 +79,7 @@ class MemoryReader:
     def user(self) -> Scope:
         return self._scope
 
+    @asked_again
     def recall(
         self,
         query: str,
@@ -140,6 +142,7 @@ class MemoryReader:
             self._engine.reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
         return replace(found, trace_id=trace)
 
+    @asked_again
     def context(
         self,
         query: str,
@@ -173,6 +176,7 @@ class MemoryReader:
             self._engine.reads.note(self._scope, block.read, now)
         return replace(block, trace_id=trace)
 
+    @asked_again
     def history(
         self,
         query: str | None = None,
@@ -206,6 +210,7 @@ class MemoryReader:
                 unit, self._scope, session=session, around=around, before=before, since=start, until=end, limit=limit
             )  # fmt: skip
 
+    @asked_again
     def sessions(self, limit: int = 1000, *, after: str | None = None) -> list[SessionInfo]:
         """Sessions, the latest first.
 
@@ -227,6 +232,7 @@ class MemoryReader:
             raise NotFound(f"no session {after!r} here")
         return every[place + 1 :][:limit]
 
+    @asked_again
     def summaries(self, session: str | None = None) -> list[SessionSummary]:
         """What sessions came to, by number: of one session, or of all (SPEC R6). Points that are no longer believed are
         left out; `history(around="s3")` opens one into its messages."""
@@ -234,6 +240,7 @@ class MemoryReader:
             found = unit.summaries.listing(self._scope, session=self._stored_name(session))
             return standing(unit, self._scope, found, self._clock())
 
+    @asked_again
     def profile(
         self,
         *,
@@ -255,6 +262,7 @@ class MemoryReader:
             memories = memories_as_of(unit, self._scope, then, categories=policy.categories, tiers=near)
         return render_profile(memories, then.age_at(self._clock()), policy)
 
+    @asked_again
     def memories(
         self,
         *,
@@ -278,11 +286,13 @@ class MemoryReader:
         with self._store.read() as unit:
             return memories_as_of(unit, self._scope, then, status=wanted, categories=kinds, tiers=chosen)
 
+    @asked_again
     def memory(self, memory: str) -> Memory:
         """One memory, whatever became of it. Raises: NotFound."""
         with self._store.read() as unit:
             return self._memory(unit, memory)
 
+    @asked_again
     def versions(
         self, what: str, *, valid_at: datetime | str | None = None, known_at: datetime | str | None = None
     ) -> list[Memory]:
@@ -298,6 +308,7 @@ class MemoryReader:
         with self._store.read() as unit:
             return versions_as_of(unit, self._scope, then, what, recall.facts, recall.indexing)
 
+    @asked_again
     def evidence(self, memory: str) -> list[Message]:
         """The messages a memory rests on. Raises: NotFound."""
         with self._store.read() as unit:
@@ -312,6 +323,7 @@ class MemoryReader:
         """
         return confidence(memory, self._clock() if at is None else instant(at), self._parts.settings.confidence)
 
+    @asked_again
     def patterns(self) -> list[Noticed]:
         """What repeats over sessions, as it is counted now, with its cases; what is a pattern first (SPEC G5).
 
@@ -320,16 +332,19 @@ class MemoryReader:
         with self._store.read() as unit:
             return self._parts.noticing.noticed(unit, self._scope)
 
+    @asked_again
     def questions(self) -> list[Question]:
         """What only the user can settle: contradictions, hearsay, verifications that are past. The oldest first (SPEC B9)."""
         with self._store.read() as unit:
             return self._parts.answering.questions(unit, self._scope, self._clock(), self._zone)
 
+    @asked_again
     def receipts(self) -> list[ForgettingReceipt]:
         """What was forgotten so far: that, when and how much, never what; and the copies that still may hold it."""
         with self._store.read() as unit:
             return unit.forgotten.receipts(self._scope)
 
+    @asked_again
     def ledger(self, *, after: int = 0, latest: int | None = None, limit: int | None = None) -> list[LedgerEntry]:
         """Plans that were applied, oldest first: those numbered above `after`; of them the `latest` so many, or the first,
         up to `limit`."""
@@ -337,6 +352,7 @@ class MemoryReader:
             start = after if latest is None else max(after, unit.ledger.last_seq(self._scope) - latest)
             return unit.ledger.entries(self._scope, after=start, limit=limit)
 
+    @asked_again
     def lag(self) -> JobCounts:
         """Jobs of this scope that are still to run (SPEC O5)."""
         with self._store.read() as unit:
@@ -344,6 +360,7 @@ class MemoryReader:
 
     # ---------------------------------------------------------------- the graph (SPEC G1–G3)
 
+    @asked_again
     def entities(
         self, limit: int = 50, *, after: str | None = None, language: Language | str | None = None
     ) -> list[Entity]:
@@ -358,10 +375,12 @@ class MemoryReader:
         """
         return self._explored(None, lambda e: entities(e, limit, self._tongue(e.unit, language), after))[0]
 
+    @asked_again
     def entity(self, name: str, *, language: Language | str | None = None) -> Entity:
         """One of them by any of its names: why each is its name, and how much it matters now. Raises: NotFound."""
         return self._explored(None, lambda e: entity(e, name, self._tongue(e.unit, language, name)))[0]
 
+    @asked_again
     def neighbours(
         self,
         name: str,
@@ -386,6 +405,7 @@ class MemoryReader:
         walk = self._walk(relations, min_confidence)
         return self._answers(at, lambda e: neighbours(e, name, walk, hops, limit, self._tongue(e.unit, language, name)))
 
+    @asked_again
     def paths(
         self,
         start: str,
@@ -405,6 +425,7 @@ class MemoryReader:
             at, lambda e: paths(e, start, end, walk, hops, limit, self._tongue(e.unit, language, start, end))
         )
 
+    @asked_again
     def match(
         self,
         pattern: Sequence[Sequence[str]],
@@ -429,10 +450,12 @@ class MemoryReader:
         walk = self._walk((), min_confidence)
         return self._answers(at, lambda e: match(e, atoms, walk, limit, self._tongue(e.unit, language, *said)))
 
+    @asked_again
     def derived(self, *, at: datetime | str | None = None, language: Language | str | None = None) -> Answers[Insight]:
         """What the fusion rules make of what is known now, each with its rule and its premises (SPEC G2)."""
         return self._answers(at, lambda e: derived(e, self._tongue(e.unit, language)))
 
+    @asked_again
     def graph(
         self,
         *,
@@ -449,6 +472,7 @@ class MemoryReader:
 
     # ---------------------------------------------------------------- why
 
+    @asked_again
     def explain(self, trace: str, *, why: str | None = None) -> Explanation:
         """What a recall did (SPEC R10): what was looked for, every candidate with the parts of its score, what was left out.
 
@@ -463,6 +487,7 @@ class MemoryReader:
         with self._store.read() as unit:
             return explain(unit, self._scope, trace, why, self._parts.indexing)
 
+    @asked_again
     def traces(self, limit: int = 10) -> list[Trace]:
         """The latest recalls that are kept, newest first; `limits` of how many and how long: settings `traces`."""
         if limit < 1:

@@ -532,11 +532,17 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[Unit]:
         """A snapshot for reading. Writing through it is an error."""
 
-    def write(self, work: Callable[[Unit], T]) -> T:
+    def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         """Run `work` in a transaction and return its result once it is durable.
 
         All or nothing: if `work` raises, nothing of it is kept and the error comes back. `work` may run again
         after a conflict, so it must have no effect outside the unit.
+
+        Args:
+            again: done twice it comes to the same, so that it may run again although it may have been kept.
+
+        Raises:
+            StoreAway: no server of the database answers. WriteUncertain: it was lost while it ended the write.
         """
 
     def meta(self, name: str) -> str | None:

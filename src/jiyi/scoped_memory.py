@@ -525,10 +525,10 @@ class ScopedMemory(MemoryReader):
 
     # ---------------------------------------------------------------- small parts
 
-    def _write(self, work: Callable[[Unit], T]) -> T:
+    def _write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         """Change the store; once, where this is for one request."""
         if self._asked is None:
-            return self._store.write(work)
+            return self._store.write(work, again=again)
         settings = self._parts.settings
         return write_once(
             self._store, self._scope, self._asked, work, self._clock(), settings.once, settings.gateway

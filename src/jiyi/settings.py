@@ -214,8 +214,12 @@ class PostgresPolicy:
     # machines share this folder, or each get a copy of it.
     folder: str = "~/.jiyi"
     pool_size: int = 10  # connections of one process at the most
-    connect_seconds: float = 10.0
-    wait_seconds: float = 30.0  # for a connection of the pool
+    wait_seconds: float = 30.0  # for one of them, while all are in use
+    connect_seconds: float = 5.0  # for one server to answer
+    # How long a call waits for a server that is away: until a standby has taken its place.
+    away_seconds: float = 10.0
+    # How long the network may say nothing of a server before it counts as lost.
+    silent_seconds: float = 20.0
     statement_seconds: float = 60.0
 
 

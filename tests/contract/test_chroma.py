@@ -26,8 +26,8 @@ class Following:
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
 
-    def write(self, work: Callable[[Unit], T]) -> T:
-        result = self._store.write(work)
+    def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
+        result = self._store.write(work, again=again)
         self._store.catch_up()
         return result
 

@@ -25,10 +25,10 @@ class OftenBusy(ReferenceStore):
 
     busy = False
 
-    def write(self, work: Callable[[Unit], T]) -> T:
+    def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         if self.busy:
             raise StoreBusy("another process holds the lock")
-        return super().write(work)
+        return super().write(work, again=again)
 
 
 def heat(data: ReferenceData) -> float:

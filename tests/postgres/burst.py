@@ -1,6 +1,6 @@
-"""A process of a service: `python burst.py URL FOLDER NAME SECONDS USERS [HANG]`.
+"""A process of a service: `python burst.py URL FOLDER NAME SECONDS USERS [VERBS]`.
 
-Says, asks, works and forgets for random users. Prints a line of JSON for each message that was acknowledged, each job that was
+Says, asks, works and forgets for random users, or does only the verbs that are named. Prints a line of JSON for each message that was acknowledged, each job that was
 done (its id and attempt), and each thing that was recalled for the wrong user. With HANG it takes one job and never ends it.
 """
 
@@ -11,6 +11,8 @@ import random
 import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -38,22 +40,27 @@ def hang(url: str) -> None:
     store.close()
 
 
-def main(url: str, folder: str, name: str, seconds: float, users: int) -> None:
-    with open_on(url, Path(folder), lambda: datetime.now(UTC), synchronous="NORMAL") as layer:  # noqa: TID251
+VERBS = ("observe", "observe", "recall", "work", "remember", "forget")
+
+
+def main(url: str, folder: str, name: str, seconds: float, users: int, verbs: Sequence[str] = VERBS) -> None:
+    with open_on(url, Path(folder), lambda: datetime.now(UTC)) as layer:  # noqa: TID251
         end = time.monotonic() + seconds
 
         def act(thread: int) -> None:
-            rng = random.Random(f"{name}-{thread}")
+            rng, done = random.Random(f"{name}-{thread}"), Counter[str]()
             for number in count():
                 if time.monotonic() > end:
+                    say(done=done)
                     return
                 user = f"u{rng.randrange(users)}"
                 me, message_id = layer.scope(user), f"{name}-{thread}-{number}"
-                match rng.choice(("observe", "observe", "recall", "work", "remember", "forget")):
+                began, verb = time.monotonic(), rng.choice(verbs)
+                match verb:
                     case "observe":
                         text = f"{user} 说：我住在第{rng.randrange(9)}号楼，代号 {user}x{number}。"
                         me.observe([{"role": "user", "text": text, "id": message_id}], session=f"s{rng.randrange(3)}")
-                        say(user=user, message=message_id)
+                        say(user=user, message=message_id, at=time.monotonic(), seconds=time.monotonic() - began)
                     case "remember":
                         me.remember(f"{user} 的偏好是 {user}y{number}")
                     case "recall":
@@ -65,11 +72,13 @@ def main(url: str, folder: str, name: str, seconds: float, users: int) -> None:
                         if wrong:
                             say(foreign=wrong, user=user)
                     case "work":
-                        layer.work(3)
+                        done["job"] += layer.work(3)
                     case "forget":
                         live = me.memories(status="live")
                         if live and rng.random() < 0.3:
                             me.forget(memory=f"m{live[-1].seq}")
+                            done["forgotten"] += 1
+                done[verb] += 1
 
         def guarded(thread: int) -> None:
             try:
@@ -88,4 +97,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "hang":
         hang(sys.argv[2])
     else:
-        main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))
+        main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]), sys.argv[6:] or VERBS)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -99,48 +100,66 @@ _DELETES = """
 _NUMBERS = count(1)
 
 
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Binaries in a folder of their own, run as a user that PostgreSQL takes."""
+
+    binaries: Path
+    folder: Path
+
+    def run(self, *command: str | Path) -> None:
+        with (self.folder / "log").open("ab") as out:
+            subprocess.run(
+                [str(part) for part in command], check=True, cwd=self.folder, stdout=out, stderr=out,
+                env={**os.environ, "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}, **_as_nobody(),
+            )  # fmt: skip
+
+    def init(self, data: Path) -> None:
+        self.run(
+            self.binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8",
+            "--locale=C.UTF-8",
+        )  # fmt: skip
+
+    def start(self, data: Path, port: int, options: str) -> None:
+        listen = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} {options}"
+        self.run(self.binaries / "pg_ctl", "-D", data, "-w", "-l", self.folder / "server.log", "-o", listen, "start")
+
+
 @contextmanager
-def server(binaries: Path) -> Iterator[Server]:
+def installed(binaries: Path) -> Iterator[Installed]:
+    """Servers under the folder are stopped at the end, also when this process is killed: a guard does it when the pipe to it
+    closes."""
     folder = Path(tempfile.mkdtemp(prefix="jiyi-pg-", dir="/tmp"))
-    root = os.getuid() == 0
-    if root:
+    if os.getuid() == 0:
         os.chown(folder, NOBODY, NOBODY)
         if not _may_run(binaries):
             # Installed where only root may look.
             shutil.copytree(binaries.parent, folder / "copy", symlinks=True)
             binaries = folder / "copy" / "bin"
-    data = folder / "data"
-    port = _free_port()
-
-    def run(*command: str | Path) -> None:
-        log = folder / "log"
-        with log.open("ab") as out:
-            subprocess.run(
-                [str(part) for part in command], check=True, cwd=folder, stdout=out, stderr=out,
-                env={**os.environ, "HOME": str(folder), "LC_ALL": "C.UTF-8"},
-                **({"user": NOBODY, "group": NOBODY, "extra_groups": []} if root else {}),
-            )  # fmt: skip
-
+    stop = 'read _; for data in "$2"/*/postmaster.pid; do "$1" -D "${data%/*}" -m immediate -w stop; done; rm -rf "$2"'
+    guard = subprocess.Popen(
+        ["sh", "-c", stop, "guard", binaries / "pg_ctl", folder],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
+        **_as_nobody(),
+    )  # fmt: skip
     try:
-        run(
-            binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8",
-            "--locale=C.UTF-8",
-        )  # fmt: skip
-        listen = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {OPTIONS}"
-        run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "server.log", "-o", listen, "start")
-        # A guard stops it when this process lets go of the pipe, also by being killed.
-        stop = 'read _; "$1" -D "$2" -m immediate -w stop; rm -rf "$3"'
-        guard = subprocess.Popen(
-            ["sh", "-c", stop, "guard", binaries / "pg_ctl", data, folder],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
-            **({"user": NOBODY, "group": NOBODY, "extra_groups": []} if root else {}),
-        )  # fmt: skip
-        try:
-            yield Server(port, folder)
-        finally:
-            guard.communicate()
+        yield Installed(binaries, folder)
     finally:
+        guard.communicate()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def server(binaries: Path) -> Iterator[Server]:
+    with installed(binaries) as here:
+        data, port = here.folder / "data", free_port()
+        here.init(data)
+        here.start(data, port, OPTIONS)
+        yield Server(port, here.folder)
+
+
+def _as_nobody() -> dict[str, Any]:
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
 
 
 def _may_run(binaries: Path) -> bool:
@@ -151,7 +170,7 @@ def _may_run(binaries: Path) -> bool:
     return True
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
@@ -13,7 +14,7 @@ import psycopg
 import pytest
 
 from jiyi.assembly import open_memory
-from jiyi.errors import JiyiError, MigrationError, SettingsError, StoreBusy, StoreError
+from jiyi.errors import JiyiError, MigrationError, SettingsError, StoreBusy, StoreError, StoreLost
 from jiyi.settings import PostgresPolicy, Settings
 from jiyi.stores.migrations import Migration
 from jiyi.stores.postgres.connection import begin_statement, connect, place_of
@@ -161,7 +162,7 @@ def test_a_pool_that_is_used_up_says_so(postgres_url: str) -> None:
 
 
 @one_server
-def test_a_server_that_goes_and_comes_back(postgres_url: str, postgres: Server) -> None:
+def test_a_server_that_is_lost_again_and_again(postgres_url: str, postgres: Server) -> None:
     store = open_postgres(postgres_url)
     store.write(lambda unit: learn(unit, ME, "a", "before"))
     ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'jiyi'"
@@ -170,7 +171,7 @@ def test_a_server_that_goes_and_comes_back(postgres_url: str, postgres: Server) 
         postgres.run(ended)
         learn(unit, ME, "b", "lost")  # type: ignore[arg-type]
 
-    with pytest.raises(StoreError, match="away"):
+    with pytest.raises(StoreLost, match="lost"):
         store.write(cut)
     store.write(lambda unit: learn(unit, ME, "c", "after"))
     with store.read() as unit:
@@ -202,6 +203,29 @@ def test_a_role_that_owns_nothing_can_use_a_database_that_is_there(postgres_url:
     owner.purge()
     assert not owner.erased()
     owner.close()
+
+
+@one_server
+def test_what_the_page_tells_an_administrator_to_run_is_enough(postgres: Server, tmp_path: Path, clock: Clock) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "postgresql.md").read_text("utf-8")
+    [statements] = [block for block in re.findall(r"```sql\n(.*?)```", page, re.DOTALL) if "CREATE DATABASE" in block]
+    postgres.run("DROP ROLE IF EXISTS web, jiyi_owner")
+    for statement in re.sub(r"--.*", "", statements).split(";"):
+        if statement.strip() and (not statement.strip().startswith("CREATE ROLE jiyi_app") or not has_role(postgres)):
+            postgres.run(statement)
+    open_on(postgres.url("memory", "jiyi_owner"), tmp_path, clock).close()
+    with open_on(postgres.url("memory", "web"), tmp_path, clock) as layer:
+        layer.scope("me").remember("I live in Leeds")
+        assert [m.text for m in layer.scope("me").memories()] == ["I live in Leeds"]
+    with open_on(postgres.url("memory", "jiyi_owner"), tmp_path, clock) as layer:
+        assert [c for c in layer.check() if not c.ok] == []
+    postgres.run("DROP DATABASE memory", "DROP ROLE web, jiyi_owner")
+
+
+def has_role(postgres: Server) -> bool:
+    """Of a server that has had a memory before."""
+    with psycopg.connect(postgres.url()) as connection:
+        return connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'jiyi_app'").fetchone() is not None
 
 
 @one_server

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,8 @@ def test_a_service_of_several_processes(postgres_url: str, tmp_path: Path) -> No
     assert [line for line in said if "error" in line] == []
     assert [line for line in said if "foreign" in line] == []
     acknowledged = {(line["user"], line["message"]) for line in said if "message" in line}
-    print(f"{PROCESSES} processes, {seconds} s, {users} users: {len(acknowledged)} messages acknowledged")
+    done = sum((Counter(line["done"]) for line in said if "done" in line), Counter[str]())
+    print(f"{PROCESSES} processes, {seconds} s, {users} users: {len(acknowledged)} messages acknowledged; {dict(done)}")
     assert len(acknowledged) > PROCESSES
     with open_on(postgres_url, tmp_path, lambda: datetime.now(UTC)) as layer:  # noqa: TID251
         layer.work()

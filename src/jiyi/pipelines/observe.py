@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from jiyi.domain.belief import Verdict
 from jiyi.domain.memory import IncomingMessage, Message, Role, message_handle
@@ -49,8 +49,14 @@ class Observed:
     paused: bool = False
 
 
+class Writing(Protocol):
+    """`ports.Store.write`."""
+
+    def __call__(self, work: Callable[[Unit], Observed], *, again: bool) -> Observed: ...
+
+
 def observe(
-    write: Callable[[Callable[[Unit], Observed]], Observed],
+    write: Writing,
     secret: bytes,
     scope: Scope,
     messages: Sequence[IncomingMessage],
@@ -102,7 +108,8 @@ def observe(
                 queue_summaries(unit, scope, fresh, now, summaries)
         return Observed(tuple(message for message, _ in stored), len(fresh))
 
-    return write(work)
+    # Ids are given by now: what is known already is not stored again.
+    return write(work, again=True)
 
 
 def add_unforgotten(

@@ -77,7 +77,7 @@ def write_once(
             unit.once.trim(scope, policy.keep, now - timedelta(days=policy.days))
         return result
 
-    return store.write(once)
+    return store.write(once, again=True)
 
 
 def _outcome(result: object) -> dict[str, Any]:

@@ -90,7 +90,8 @@ class FileCarried(Carried):
         return [Copy("backup", str(f), datetime.fromtimestamp(f.stat().st_mtime, UTC)) for f in files]
 
     def still_there(self, copies: Sequence[Copy]) -> tuple[Copy, ...]:
-        return tuple(c for c in copies if Path(c.path).exists())
+        # A database that was moved away and back may lie where a copy of it lay.
+        return tuple(c for c in copies if Path(c.path).exists() and Path(c.path) != self._database)
 
     def check(self) -> Iterator[Check]:
         if not self._file.exists():

@@ -475,7 +475,7 @@ class ReferenceStore(Store):
         finally:
             access.end()
 
-    def write(self, work: Callable[[Unit], T]) -> T:
+    def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         def in_unit(state: State) -> T:
             access = Access(state, writable=True)
             try:

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import errors
 
 from jiyi.domain.scope import Scope
-from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError
+from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError, StoreLost
 from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, Arguments, Row
 
@@ -26,9 +26,19 @@ PASSING = (errors.SerializationFailure, errors.DeadlockDetected)
 """Conflicts after which the same work can be run again."""
 
 
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, or the server does not take one now: not that it refuses what was asked."""
+    if not isinstance(error, psycopg.OperationalError):
+        return False
+    # Without a code it comes from the driver. 08: connection; 57P: shutting down, starting up, crashed; 53300: too many.
+    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P")) or error.sqlstate == "53300"
+
+
 def store_error(error: psycopg.Error) -> StoreError | InputError:
     """Our error for one of PostgreSQL's, saying what to do. It quotes what the server said, which is no password."""
     said = " ".join(str(error).split())
+    if is_lost(error):
+        return StoreLost(f"the database server was lost ({said}): nothing was kept, try again")
     match error:
         case errors.NumericValueOutOfRange():
             return InputError("a number is above what a database can hold (2^63): nothing was stored")
@@ -48,8 +58,6 @@ def store_error(error: psycopg.Error) -> StoreError | InputError:
             )
         case errors.DataCorrupted() | errors.IndexCorrupted():
             return StoreCorrupt(f"the database is damaged ({said}): restore a backup")
-        case psycopg.OperationalError():
-            return StoreError(f"the database server is away ({said}): try again when it is back")
     return StoreError(f"the database could not do that ({said}); run `jiyi doctor` if it happens again")
 
 
@@ -81,7 +89,7 @@ class PostgresAccess:
         with _Reaching(self._connection) as cursor:
             cursor.execute(sql, _into(arguments))
             found = cursor.fetchall()
-        return [_from(row) if _escaped(row) else row for row in found]
+        return [from_text(row) for row in found]
 
     def value(self, sql: str, arguments: Arguments = ()) -> Any:
         """The first column of the first row, or None."""
@@ -227,11 +235,15 @@ def _escape(value: Any) -> Any:
     return value
 
 
-def _escaped(row: Row) -> bool:
-    return any(isinstance(value, str) and ESCAPE in value for value in row)
+def into_text(row: Row) -> Row:
+    """A row as PostgreSQL can hold it."""
+    return tuple(_escape(value) for value in row)
 
 
-def _from(row: Row) -> Row:
+def from_text(row: Row) -> Row:
+    """A row as it was before `into_text`."""
+    if not any(isinstance(value, str) and ESCAPE in value for value in row):
+        return row
     return tuple(value.replace(_NUL, "\0").replace(_SELF, ESCAPE) if isinstance(value, str) else value for value in row)
 
 

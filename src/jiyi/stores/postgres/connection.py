@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import random
 import re
+import threading
+import time
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from jiyi.errors import MissingExtra, SettingsError, StoreBusy, StoreClosed, StoreError
+from jiyi.errors import MissingExtra, SettingsError, StoreAway, StoreBusy, StoreClosed, StoreError
 from jiyi.settings import PostgresPolicy
 
 try:
     import psycopg
     from psycopg import sql
     from psycopg.conninfo import conninfo_to_dict
-    from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 except ImportError as error:
     raise MissingExtra("psycopg, which PostgreSQL is reached with,", "postgres") from error
 
 from jiyi.stores.numbering import Row
-from jiyi.stores.postgres.access import store_error
+from jiyi.stores.postgres.access import is_lost, store_error
 
 OLDEST_SERVER = 150_000
+IDLE_SECONDS = 300.0
+"""A connection that nobody needed for so long is closed."""
 ROLE = "jiyi_app"
 """The role that every unit of work runs as: it owns nothing, so that row-level security holds for it."""
 
@@ -84,7 +88,8 @@ def connect(place: Place) -> psycopg.Connection[Row]:
 
 
 def _options(place: Place) -> dict[str, object]:
-    return {
+    given = conninfo_to_dict(place.url)
+    return {name: value for name, value in _keeping_alive(place.policy).items() if name not in given} | {
         "autocommit": True,
         "prepare_threshold": None,  # A pooler between us and the server may hand each transaction to another backend.
         "connect_timeout": max(1, round(place.policy.connect_seconds)),
@@ -93,7 +98,19 @@ def _options(place: Place) -> dict[str, object]:
     }
 
 
+def _keeping_alive(policy: PostgresPolicy) -> dict[str, int]:
+    """So that a machine that is gone without a word is noticed: by itself TCP asks after two hours."""
+    seconds = max(3, round(policy.silent_seconds))
+    return {
+        "keepalives_idle": seconds - 2 * (seconds // 3),
+        "keepalives_interval": seconds // 3,
+        "keepalives_count": 2,
+        "tcp_user_timeout": 1000 * seconds,
+    }
+
+
 def _unreachable(place: Place, error: psycopg.Error) -> StoreError:
+    kind: type[StoreError] = StoreError
     said = " ".join(str(error).split())
     if "authentication" in said or "password" in said:
         advice = "check the user, and the password in the address, in PGPASSWORD or in ~/.pgpass"
@@ -102,8 +119,8 @@ def _unreachable(place: Place, error: psycopg.Error) -> StoreError:
     elif "does not exist" in said:
         advice = "make the database first: CREATE DATABASE …"
     else:
-        advice = "start the server, or correct the address"
-    return StoreError(f"{place.shown} cannot be reached ({said}): {advice}")
+        kind, advice = StoreAway, "start the server, or correct the address"
+    return kind(f"{place.shown} cannot be reached ({said}): {advice}")
 
 
 def _check_server(place: Place, connection: psycopg.Connection[Row]) -> None:
@@ -143,37 +160,80 @@ def begin_statement(place: Place, *, writable: bool, durable: bool) -> str:
 
 
 class Pool:
-    """Connections that are used in turn, for all threads of a process."""
+    """Connections that are used in turn, for all threads of a process. The thread that needs one makes it, so that what is wrong
+    is told to whoever asked."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._pool = ConnectionPool(
-            place.url,
-            kwargs=_options(place),
-            min_size=0,
-            max_size=place.policy.pool_size,
-            timeout=place.policy.wait_seconds,
-            check=ConnectionPool.check_connection,
-            name="jiyi",
-            open=True,
-        )
+        self._free: list[tuple[psycopg.Connection[Row], float]] = []
+        """The one that was used last comes last, with when that was."""
+        self._room = threading.BoundedSemaphore(place.policy.pool_size)
+        self._lock = threading.Lock()
+        self._closed = False
 
-    def take(self) -> psycopg.Connection[Row]:
-        """Raises: StoreClosed. StoreBusy: all are in use, or the server is away, for `wait_seconds`."""
-        try:
-            return self._pool.getconn()
-        except PoolClosed:
-            raise StoreClosed from None
-        except PoolTimeout:
+    def begin(self, statement: str) -> psycopg.Connection[Row]:
+        """A connection on which a unit of work has begun. One that was lost is made anew; while the server is away, for
+        `away_seconds`, until it or another of the address takes one.
+
+        Raises:
+            StoreClosed. StoreBusy: all are in use for `wait_seconds`. StoreAway: no server. StoreError: it refuses us.
+        """
+        policy = self._place.policy
+        if not self._room.acquire(timeout=policy.wait_seconds):
             raise StoreBusy(
-                f"no connection to {self._place.shown} within {self._place.policy.wait_seconds:.0f} seconds: is the server "
-                f"up? If it is, all {self._place.policy.pool_size} are in use: raise postgres.pool_size"
-            ) from None
-        except psycopg.Error as error:
-            raise store_error(error) from error
+                f"all {policy.pool_size} connections to {self._place.shown} were in use for {policy.wait_seconds:.0f} "
+                "seconds: raise postgres.pool_size"
+            )
+        try:
+            return self._begun(statement)
+        except BaseException:
+            self._room.release()
+            raise
+
+    def _begun(self, statement: str) -> psycopg.Connection[Row]:
+        give_up, pause = time.monotonic() + self._place.policy.away_seconds, 0.02
+        while True:
+            kept = self._kept()
+            connection = kept
+            try:
+                connection = connection or psycopg.connect(self._place.url, **_options(self._place))  # type: ignore[arg-type]
+                connection.execute(statement)
+            except psycopg.Error as error:
+                if connection is not None:
+                    connection.close()
+                if connection is not None and not is_lost(error):
+                    raise store_error(error) from error
+                failed = _unreachable(self._place, error)
+                if not isinstance(failed, StoreAway) or (kept is None and time.monotonic() > give_up):
+                    raise failed from None
+            else:
+                return connection
+            if kept is None:
+                time.sleep(random.uniform(pause / 2, pause))
+                pause = min(2 * pause, 1.0)
+
+    def _kept(self) -> psycopg.Connection[Row] | None:
+        with self._lock:
+            if self._closed:
+                raise StoreClosed
+            return self._free.pop()[0] if self._free else None
 
     def give_back(self, connection: psycopg.Connection[Row]) -> None:
-        self._pool.putconn(connection)
+        now, idle = time.monotonic(), list[psycopg.Connection[Row]]()
+        with self._lock:
+            if not self._closed and not connection.closed:
+                self._free.append((connection, now))
+            else:
+                idle.append(connection)
+            if self._free and self._free[0][1] < now - IDLE_SECONDS:
+                idle.append(self._free.pop(0)[0])
+        self._room.release()
+        for one in idle:
+            one.close()
 
     def close(self) -> None:
-        self._pool.close()
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for connection, _ in free:
+            connection.close()

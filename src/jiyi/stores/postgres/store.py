@@ -24,10 +24,11 @@ import psycopg
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.vectors import Scan, plain_scan
-from jiyi.errors import StoreClosed, StoreError
+from jiyi.errors import StoreClosed, StoreError, StoreLost, WriteUncertain
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import PostgresPolicy
 from jiyi.stores.encoding import damage
+from jiyi.stores.moving import MOVING, check_whole
 from jiyi.stores.numbering import Row
 from jiyi.stores.postgres import care, checks
 from jiyi.stores.postgres.access import ERASED, PASSING, PostgresAccess, store_error
@@ -81,17 +82,18 @@ def open_postgres(
 @damage
 def _secret(connection: psycopg.Connection[Row], place: Place) -> bytes:
     """The secret of the database. A new one gets it first."""
-    find = "SELECT value FROM store_setting WHERE name = 'secret'"
+    find = f"SELECT name, value FROM store_setting WHERE name IN ('secret', '{MOVING}')"
     for writable in (False, True):
         connection.execute(begin_statement(place, writable=writable, durable=True))
         connection.execute("SET LOCAL jiyi.operator TO 'on'")
         if writable:
             sql = "INSERT INTO store_setting (name, value) VALUES ('secret', %s) ON CONFLICT DO NOTHING"
             connection.execute(sql, (secrets.token_hex(32),))
-        found = connection.execute(find).fetchone()
+        found: dict[str, str] = dict(connection.execute(find).fetchall())
         connection.execute("COMMIT")
-        if found is not None:
-            return bytes.fromhex(found[0])
+        check_whole(found, place.shown)
+        if found:
+            return bytes.fromhex(found["secret"])
     raise LookupError("secret")
 
 
@@ -129,7 +131,7 @@ class PostgresStore(Store):
             yield self._thread.unit
             return
         try:
-            with self._transaction(writable=False) as unit:
+            with self._transaction(self._pool.begin(self._begin_reading), writable=False) as unit:
                 self._thread.unit = unit
                 try:
                     yield unit
@@ -138,10 +140,10 @@ class PostgresStore(Store):
         except PASSING as error:  # A standby may end a snapshot that holds up what it follows.
             raise store_error(error) from error
 
-    def write(self, work: Callable[[Unit], T]) -> T:
-        return self.write_here(work)
+    def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
+        return self.write_here(work, again=again)
 
-    def write_here(self, work: Callable[[PostgresUnit], T]) -> T:
+    def write_here(self, work: Callable[[PostgresUnit], T], *, again: bool = False) -> T:
         """`write`, for work that also reaches what is not part of a port."""
         self._check_open()
         if self._thread.writing:
@@ -149,28 +151,30 @@ class PostgresStore(Store):
         self._thread.writing = True
         try:
             for left in reversed(range(TRIES)):
+                connection = self._pool.begin(self._begin_writing)
                 try:
-                    with self._transaction(writable=True) as unit:
+                    with self._transaction(connection, writable=True) as unit:
                         return work(unit)
                 except PASSING as error:
                     if not left:
                         raise store_error(error) from error
-                    time.sleep(random.uniform(0.005, 0.1))
+                except StoreLost:  # Before the end: nothing was kept.
+                    if not left:
+                        raise
+                except WriteUncertain:
+                    if not left or not again:
+                        raise
+                time.sleep(random.uniform(0.005, 0.1))
             raise AssertionError("the last try returns or raises")
         finally:
             self._thread.writing = False
 
     @contextmanager
-    def _transaction(self, *, writable: bool) -> Iterator[PostgresUnit]:
-        connection = self._pool.take()
+    def _transaction(self, connection: psycopg.Connection[Row], *, writable: bool) -> Iterator[PostgresUnit]:
         access = PostgresAccess(connection, writable=writable)
         try:
-            begin = self._begin_writing if writable else self._begin_reading
-            with _told():
-                connection.execute(begin)
             yield PostgresUnit(access, self._secret, self._hashed, self._bm25, self._scan)
-            with _told():
-                connection.execute("COMMIT")
+            _commit(connection, writable=writable)
         finally:
             access.end()
             if connection.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
@@ -261,6 +265,22 @@ class PostgresStore(Store):
         self._closed = True
         if os.getpid() == self._process:
             self._pool.close()
+
+
+def _commit(connection: psycopg.Connection[Row], *, writable: bool) -> None:
+    """End a transaction.
+
+    Raises:
+        StoreLost: the connection was lost before. WriteUncertain: it was lost on the way, so that no answer came.
+    """
+    if connection.closed and writable:
+        raise StoreLost("the database server was lost while something was written: nothing was kept, try again")
+    try:
+        with _told():
+            connection.execute("COMMIT")
+    except StoreLost as error:
+        if writable:  # What was read was read.
+            raise WriteUncertain(str(error.__cause__).strip()) from error
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from jiyi.errors import InputError, StoreError
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.encoding import damage
+from jiyi.stores.moving import check_whole
 from jiyi.stores.postings import term_hash
 from jiyi.stores.sqlite import care, checks, native
 from jiyi.stores.sqlite.access import ERASED, Access, store_error
@@ -75,6 +76,7 @@ def open_sqlite(
     asked = {Kind.MEMORY: text_index, Kind.MESSAGE: message_index or text_index}
     try:
         settings = _begun(connection, {kind: name or "postings" for kind, name in asked.items()})
+        check_whole(settings, file)
         secret = _secret(settings)
     except sqlite3.Error as error:
         connection.close()
@@ -171,7 +173,7 @@ class SqliteStore(Store):
     def read(self) -> AbstractContextManager[Unit]:
         return self._readers.snapshot()
 
-    def write(self, work: Callable[[Unit], T]) -> T:
+    def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         return self._writer.write(lambda access: work(self._unit(access)))
 
     def meta(self, name: str) -> str | None:

@@ -121,7 +121,7 @@ class SqliteVectors(VectorIndex):
             raise InputError(f"number {wrong[0]} is outside 1 to {MAX_SEQ:,}")
         self._take(number, KIND_NUMBERS[kind], vectors)
         self._put(number, KIND_NUMBERS[kind], vectors)
-        self._fold(number, KIND_NUMBERS[kind])
+        self.fold(number, KIND_NUMBERS[kind])
         self._tell(number, KIND_NUMBERS[kind], vectors)
 
     def remove(self, scope: Scope, kind: Kind, seqs: Collection[int]) -> int:
@@ -172,7 +172,7 @@ class SqliteVectors(VectorIndex):
         row = (number, kind, min(vectors), max(vectors), chunk.seqs, chunk.squares, chunk.numbers)
         self._access.change(sql, row)
 
-    def _fold(self, number: int, kind: int) -> None:
+    def fold(self, number: int, kind: int) -> None:
         """Make chunks of the rows while there are enough, the lowest numbers first."""
         sql = "SELECT seq, square, numbers FROM vector_fresh WHERE vset = ? AND kind = ? ORDER BY seq LIMIT ?"
         while len(rows := self._access.rows(sql, (number, kind, SIZE))) == SIZE:
@@ -224,11 +224,7 @@ class SqliteVectors(VectorIndex):
         found = self._set(scope, model)
         if found is None:
             return set()
-        place = (found[0], KIND_NUMBERS[kind])
-        seqs = {seq for (seq,) in self._access.rows("SELECT seq FROM vector_fresh WHERE vset = ? AND kind = ?", place)}
-        for (packed,) in self._access.rows("SELECT seqs FROM vector_chunk WHERE vset = ? AND kind = ?", place):
-            seqs.update(seqs_of(packed))
-        return seqs
+        return set(self.seqs(found[0], KIND_NUMBERS[kind]))
 
     def count(self, scope: Scope, kind: Kind, model: str) -> int:
         found = self._set(scope, model)
@@ -240,6 +236,18 @@ class SqliteVectors(VectorIndex):
         return int(self._access.value(sql, {"set": place[0], "kind": place[1]}))
 
     # ------------------------------------------------------------------------------ for the store itself
+
+    @damage
+    def seqs(self, number: int, kind: int, after: int = 0) -> list[int]:
+        """The numbers above `after` that have a vector, in order."""
+        place = (number, kind, after)
+        fresh = self._access.rows("SELECT seq FROM vector_fresh WHERE vset = ? AND kind = ? AND seq > ?", place)
+        found = [seq for (seq,) in fresh]
+        for (packed,) in self._access.rows(
+            "SELECT seqs FROM vector_chunk WHERE vset = ? AND kind = ? AND last > ?", place
+        ):
+            found += [seq for seq in seqs_of(packed) if seq > after]
+        return sorted(found)
 
     def every(self, number: int, kind: int) -> Iterator[tuple[int, Vector]]:
         """All vectors of a set and kind."""
