@@ -13,10 +13,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+from jiyi.errors import NotFound
 from jiyi.stores.postgres.store import open_postgres
 from tests.postgres.stores import open_on
 
@@ -76,8 +78,9 @@ def main(url: str, folder: str, name: str, seconds: float, users: int, verbs: Se
                     case "forget":
                         live = me.memories(status="live")
                         if live and rng.random() < 0.3:
-                            me.forget(memory=f"m{live[-1].seq}")
-                            done["forgotten"] += 1
+                            with suppress(NotFound):  # Another process forgot it just now.
+                                me.forget(memory=f"m{live[-1].seq}")
+                                done["forgotten"] += 1
                 done[verb] += 1
 
         def guarded(thread: int) -> None:

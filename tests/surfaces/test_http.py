@@ -558,6 +558,7 @@ def test_every_error_has_a_status_and_every_status_is_documented() -> None:
     assert told[errors.MemoryPaused] == 409
     assert told[errors.VersionMismatch] == 412
     assert told[errors.InstructsAgent] == 422
+    assert (told[errors.StoreLost], told[errors.WriteUncertain]) == (503, 500)
     assert status_of(errors.NotFound("x")) == 404
     assert {status for status in told.values() if status < 500} <= WHEN.keys()
 

@@ -30,6 +30,7 @@ STATUSES: Sequence[tuple[type[JiyiError], int]] = (
     (errors.ConflictingMessage, 409),
     (errors.InputError, 422),
     (errors.StoreBusy, 503),
+    (errors.StoreAway, 503),
     (errors.StoreClosed, 503),
     (errors.EngineUnavailable, 503),
     (errors.ModelError, 502),

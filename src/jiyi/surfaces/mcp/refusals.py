@@ -17,10 +17,12 @@ from jiyi.errors import (
     NotAllowed,
     NotFound,
     PlanRefused,
+    StoreAway,
     StoreBusy,
     StoreError,
     TooLarge,
     TooManyRequests,
+    WriteUncertain,
 )
 from jiyi.pipelines.context import fence
 
@@ -36,6 +38,8 @@ NEXT: Sequence[tuple[type[JiyiError], str]] = (
     (MemoryPaused, "Tell the user that their memory is paused: only they resume it."),
     (PlanRefused, "Nothing was changed. Look at what is there now, and decide anew."),
     (StoreBusy, "Try again in a moment."),
+    (StoreAway, "Try again in a moment."),
+    (WriteUncertain, "Look whether it was kept, and call again if it was not."),
     (StoreError, "Tell the user that their memory cannot be reached; trying again will not help."),
     (JiyiError, "Tell the user."),
 )
