@@ -316,6 +316,8 @@ def kind_of(schema: Any) -> str:
 def gives(operation: Any) -> str:
     status, answer = next((s, a) for s, a in operation["responses"].items() if s.startswith("2"))
     content = answer.get("content", {})
+    if len(content) > 1:
+        return " or ".join(f"`{kind}`" for kind in content)
     if "application/json" in content:
         return f"`{reference(content['application/json']['schema'])}`"
     return f"`{next(iter(content))}`" if content else f"nothing ({status})"

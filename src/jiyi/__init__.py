@@ -7,6 +7,7 @@ from jiyi.errors import JiyiError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
+from jiyi.surfaces.wrapped import wrap
 
 __version__ = "0.1.0"
 
@@ -25,4 +26,5 @@ __all__ = [
     "Status",
     "open_memory",
     "open_memory_async",
+    "wrap",
 ]

@@ -19,7 +19,7 @@ from jiyi.errors import StoreClosed
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Check
 from jiyi.scoped_memory import ScopedMemory
-from jiyi.settings import Settings
+from jiyi.settings import Limits, Settings
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -56,6 +56,10 @@ class AsyncScopedMemory(_Twin):
     def user(self) -> Scope:
         return self._plain.user  # type: ignore[no-any-return]
 
+    @property
+    def limits(self) -> Limits:
+        return self._plain.limits  # type: ignore[no-any-return]
+
     def once(self, key: str, request: bytes = b"", *, call: str = "") -> AsyncScopedMemory:
         """This memory for one request; there is nothing to wait for."""
         return AsyncScopedMemory(self._plain.once(key, request, call=call), self._executor)
@@ -65,7 +69,7 @@ class AsyncScopedMemory(_Twin):
     explain, traces = _awaited(ScopedMemory.explain), _awaited(ScopedMemory.traces)
     history, sessions = _awaited(ScopedMemory.history), _awaited(ScopedMemory.sessions)
     profile, memories = _awaited(ScopedMemory.profile), _awaited(ScopedMemory.memories)
-    memory = _awaited(ScopedMemory.memory)
+    memory, conversation = _awaited(ScopedMemory.memory), _awaited(ScopedMemory.conversation)
     write_profile, read_profile = _awaited(ScopedMemory.write_profile), _awaited(ScopedMemory.read_profile)
     versions, evidence = _awaited(ScopedMemory.versions), _awaited(ScopedMemory.evidence)
     confidence, correct = _awaited(ScopedMemory.confidence), _awaited(ScopedMemory.correct)
@@ -84,6 +88,11 @@ class AsyncScopedMemory(_Twin):
     retention, consent = _awaited(ScopedMemory.retention), _awaited(ScopedMemory.consent)
     pause, resume = _awaited(ScopedMemory.pause), _awaited(ScopedMemory.resume)
     export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)
+
+
+def plain_of(memory: ScopedMemory | AsyncScopedMemory) -> ScopedMemory:
+    """The one that a twin stands for."""
+    return memory._plain if isinstance(memory, AsyncScopedMemory) else memory
 
 
 class AsyncMemoryLayer(_Twin):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -61,9 +63,11 @@ from jiyi.pipelines.recall import Item, Recollection
 from jiyi.pipelines.summaries import standing
 from jiyi.ports import SessionInfo, Unit
 from jiyi.queues import JobCounts
+from jiyi.settings import Limits
 
 N = TypeVar("N", str, str | None)
 T = TypeVar("T")
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")  # a name of digits might be taken for a phone number
 ALL = 1 << 53
 """More than a scope can hold."""
 
@@ -78,6 +82,11 @@ class MemoryReader:
     @property
     def user(self) -> Scope:
         return self._scope
+
+    @property
+    def limits(self) -> Limits:
+        """Sizes above which input is refused."""
+        return self._parts.settings.limits
 
     @asked_again
     def recall(
@@ -151,6 +160,7 @@ class MemoryReader:
         session: str | None = None,
         language: Language | str | None = None,
         count_tokens: Callable[[str], int] = estimate_tokens,
+        turns: int | None = None,
     ) -> ContextBlock:
         """The block for the system role: profile, rules, facts, memories, passages, under a budget (SPEC R4).
 
@@ -159,6 +169,7 @@ class MemoryReader:
             session: the conversation going on.
             language: of the headings, "zh" or "en"; the question's by default.
             count_tokens: the host's own counter, if it has one.
+            turns: how many of the session's last turns are shown: 0 where the model gets them anyway.
 
         Raises:
             InputError: a budget below 60. TooLarge: the query is above the limit.
@@ -168,13 +179,23 @@ class MemoryReader:
         with self._store.read() as unit:
             block = self._parts.context(
                 unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
-                count_tokens=count_tokens,
+                count_tokens=count_tokens, turns=turns,
             )  # fmt: skip
             trace = self._trace(unit, "context", block.recollection, now, len(block.items), KINDS, block.items)
             counts = self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, block.read, now)
         return replace(block, trace_id=trace)
+
+    def conversation(self, beginning: str) -> str:
+        """The session of a conversation whose host gives it no name: the same all day for the same first words (SPEC U2).
+
+        It tells nothing of the words, neither from the name nor by trying: it is made with a secret of the database.
+        """
+        day = self._clock().astimezone(self._zone).date().isoformat()
+        words = f"{self._scope.tenant}\0{self._scope.user}\0{beginning}".encode("utf-8", "replace")
+        digest = hmac.digest(self._store.secret, b"conversation\0" + words, hashlib.sha256).hex()[:12]
+        return f"chat-{day}-{digest.translate(_LETTERS)}"
 
     @asked_again
     def history(

@@ -296,6 +296,42 @@ class ServicePolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class UpstreamPolicy:
+    """A model's address behind the proxies, for one of the two ways in which models are spoken to (SPEC U2)."""
+
+    # A provider of models/presets.toml; or echo, which is built in and answers with what it was handed.
+    preset: str | None = None
+    # Where its API is, up to and including /v1; from the preset by default.
+    base_url: str | None = None
+    # The environment variable that holds its key; from the preset.
+    key_env: str | None = None
+
+    @property
+    def configured(self) -> bool:
+        return bool(self.preset or self.base_url)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyPolicy:
+    """The proxies that put memory into chats, and which models stand behind them (SPEC U2)."""
+
+    # Behind /v1/chat/completions, and behind /v1/messages as Anthropic's clients call it. Clients never choose an address.
+    openai: UpstreamPolicy = field(default_factory=UpstreamPolicy)
+    anthropic: UpstreamPolicy = field(default_factory=UpstreamPolicy)
+    # The model that POST /chat and `jiyi chat` ask; other clients name their own.
+    model: str | None = None
+    # What a chat waits for its memory; then it goes on without.
+    memory_seconds: float = 2.0
+    # To connect to the upstream, and without a byte from it.
+    connect_seconds: float = 10.0
+    timeout_seconds: float = 600.0
+    # The largest request: pictures are long.
+    body_bytes: int = 32 * 1024 * 1024
+    # Without tokens (identity.mode = local) the key that a client sends means nothing here: hand it to the upstream.
+    forward_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be tuned. Build it with keywords, or from a mapping with `read_settings`."""
 
@@ -360,6 +396,7 @@ class Settings:
     identity: IdentityPolicy = field(default_factory=IdentityPolicy)
     service: ServicePolicy = field(default_factory=ServicePolicy)
     mcp: McpPolicy = field(default_factory=McpPolicy)
+    proxy: ProxyPolicy = field(default_factory=ProxyPolicy)
 
     def __post_init__(self) -> None:
         zone(self.timezone)
@@ -381,6 +418,7 @@ class Settings:
         for name in ("threads", "depth", "body_bytes"):
             if getattr(self.service, name) < 1:
                 raise SettingsError(f"service.{name} = {getattr(self.service, name)}: use a number above 0")
+        _check_proxy(self)
 
 
 def _check_model(model: ModelPolicy) -> None:
@@ -408,6 +446,17 @@ def _check_embedding(settings: Settings) -> None:
     for name in ("batch", "max_chars", "timeout_seconds", "deadline_seconds", "query_seconds"):
         if getattr(embedding, name) <= 0:
             raise SettingsError(f"embedding.{name} = {getattr(embedding, name)}: use a number above 0")
+
+
+def _check_proxy(settings: Settings) -> None:
+    proxy = settings.proxy
+    if proxy.forward_key and settings.identity.mode != "local":
+        raise SettingsError(
+            "proxy.forward_key is for identity.mode = local: elsewhere what clients send is their token"
+        )
+    for name in ("memory_seconds", "connect_seconds", "timeout_seconds", "body_bytes"):
+        if getattr(proxy, name) <= 0:
+            raise SettingsError(f"proxy.{name} = {getattr(proxy, name)}: use a number above 0")
 
 
 def _check_numbers(tree: Any, where: str) -> None:

@@ -29,6 +29,10 @@ class Manner:
     tool: bool = False
     usage: bool = True
     hang_up: bool = False
+    # A stream in exactly these pieces; from the second on, each waits until `go` allows it. `breaks` ends it as a fault does.
+    script: tuple[bytes, ...] = ()
+    go: threading.Semaphore | None = None
+    breaks: bool = False
 
 
 class Provider(ThreadingHTTPServer):
@@ -41,6 +45,8 @@ class Provider(ThreadingHTTPServer):
         self.manners = deque(manners or (Manner(),))
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.bodies: list[bytes] = []
+        self.paths: list[str] = []
         self.refused_ways: set[str] = set()
         self.dimension = 8  # of embeddings; most_texts is how many it takes at once
         self.most_texts = 1000
@@ -68,11 +74,21 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: Any) -> None:
         pass
 
+    def do_GET(self) -> None:
+        self._note(b"")
+        self._send(200, b'{"object": "list", "data": [{"id": "model-1", "object": "model", "type": "model"}]}')
+
+    def _note(self, content: bytes) -> None:
+        self.server.bodies.append(content)
+        self.server.paths.append(self.path)
+
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        self._note(content)
+        body = json.loads(content)
         self.server.requests.append(body)
         self.server.headers.append({k.lower(): v for k, v in self.headers.items()})
-        anthropic = self.path.endswith("/messages")
+        anthropic = self.path.partition("?")[0].endswith("/messages")
         embeddings = self.path.endswith("/embeddings")
         if embeddings and (
             len(body["input"]) > self.server.most_texts or ("encoding_format" in body and not self.server.knows_formats)
@@ -87,6 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         if manner.raw is not None or manner.status != 200:
             return self._send(manner.status, manner.raw or b"", manner.headers)
+        if manner.script:
+            return self._play(manner)
         if manner.pieces:
             return self._stream(events(manner, anthropic), manner.pause)
         document = anthropic_document(manner) if anthropic else openai_document(manner)
@@ -101,6 +119,25 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _play(self, manner: Manner) -> None:
+        self.send_response(200)
+        for name, value in {
+            "Content-Type": "text/event-stream",
+            "Transfer-Encoding": "chunked",
+            **manner.headers,
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for number, piece in enumerate(manner.script):
+            if number and manner.go is not None:
+                manner.go.acquire()
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            self.wfile.flush()
+        if manner.breaks:
+            self.close_connection = True
+        else:
+            self.wfile.write(b"0\r\n\r\n")
 
     def _stream(self, lines: list[str], pause: float) -> None:
         self.send_response(200)
@@ -133,6 +170,7 @@ def openai_document(manner: Manner) -> dict[str, Any]:
         call = {"id": "c1", "type": "function", "function": {"name": "memories", "arguments": manner.text}}
         said = {"role": "assistant", "content": None, "tool_calls": [call]}
     document: dict[str, Any] = {"choices": [{"index": 0, "finish_reason": manner.finish, "message": said}]}
+    document |= {"id": "c1", "object": "chat.completion", "created": 0, "model": "model-1"}
     if manner.usage:
         document["usage"] = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
     return document
@@ -151,6 +189,7 @@ def anthropic_document(manner: Manner) -> dict[str, Any]:
         block = {"type": "tool_use", "id": "t1", "name": "memories", "input": json.loads(manner.text)}
     stop = {"stop": "end_turn", "length": "max_tokens"}.get(manner.finish or "", "end_turn")
     document: dict[str, Any] = {"type": "message", "role": "assistant", "content": [block], "stop_reason": stop}
+    document |= {"id": "msg_1", "model": "model-1", "stop_sequence": None}
     if manner.usage:
         document["usage"] = {"input_tokens": 1000, "output_tokens": 100}
     return document

@@ -540,7 +540,8 @@ COMMAND_LINE_ONLY = {
 """They see all tenants at once, or are not of one memory: whoever may use them has the machine."""
 OTHERWISE = {
     "scope": "the token", "once": "Idempotency-Key", "user": "whoami", "settings": "none", "confidence": "one_memory",
-    "memory": "one_memory", "scopes": "users", "forget": "forget_memory",
+    "memory": "one_memory", "scopes": "users", "forget": "forget_memory", "limits": "none",
+    "conversation": "chat_completions",
 }  # fmt: skip
 """Verbs of the façade that a call reaches under another name."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jiyi.surfaces.chats.upstreams import read_upstreams
 from tests.conftest import FULL, count
 from tests.surfaces.issuer import Issuer, published
 from tests.surfaces.served import served, trusting
@@ -24,7 +25,7 @@ UNLIMITED = {"requests_a_minute": 0, "tenant_requests_a_minute": 0}
 def test_no_request_breaks_the_document(tmp_path: Path, phases: str, share: float) -> None:
     issuer = Issuer()
     with published(issuer) as url, served(
-        tmp_path / "memory.db", identity=trusting(url), service=UNLIMITED, synchronous="NORMAL"
+        tmp_path / "memory.db", identity=trusting(url), service=UNLIMITED, synchronous="NORMAL", proxy=read_upstreams(["echo"])
     ) as here:  # fmt: skip
         me = here.memory.scope("ming", tenant="acme")
         me.observe([{"role": "user", "text": "我们的数据库用的是 MySQL。"}], session="s1")

@@ -119,6 +119,7 @@ class Context:
         session: str | None = None,
         language: Language | None = None,
         count_tokens: Callable[[str], int] = estimate_tokens,
+        turns: int | None = None,
     ) -> ContextBlock:
         """The block for one question.
 
@@ -126,10 +127,12 @@ class Context:
             budget: tokens at the most, by `count_tokens`; 60 or more, so that the fence fits.
             session: the conversation going on: its last turns are shown, and not repeated as history.
             language: of the headings; the question's by default.
+            turns: how many of the session's last turns are shown.
 
         Raises:
             InputError: a budget below 60. TooLarge: the query is above the limit.
         """
+        latest = self.policy.session_turns if turns is None else turns
         budget = self.policy.budget if budget is None else budget
         if budget < MIN_BUDGET:
             raise InputError(f"budget = {budget}: the smallest block needs {MIN_BUDGET} tokens")
@@ -138,7 +141,7 @@ class Context:
         found, worth = self._worth(unit, scope, query, now, session, digest)
         if worth and digest is not None:
             worth += self._digest(query, worth, digest)
-        sections = self._sections(unit, scope, worth, now, zone, session, words)
+        sections = self._sections(unit, scope, worth, now, zone, session, words, latest)
         told = bool(worth) or bool(sections["latest"].lines)
         text, shown = _pack(sections, words, budget, count_tokens, empty=not told)
         items = tuple(item for item in shown if isinstance(item, Item))
@@ -238,6 +241,7 @@ class Context:
         zone: tzinfo,
         session: str | None,
         words: dict[str, str],
+        latest: int,
     ) -> dict[str, _Section]:
         rules = unit.memories.foremost(scope, [Category.RULE], self.policy.rules)
         facts = [i for i in worth if i.kind == "fact" and i.category != Category.RULE][: self.policy.memories]
@@ -254,7 +258,7 @@ class Context:
 
         passages = [i for i in worth if i.kind == "message"]
         digests = [i for i in worth if i.kind == "summary"]
-        turns = working.turns[-self.policy.session_turns :]
+        turns = working.turns[-latest:] if latest else ()
         bygone = _bygone(unit, scope, [m.seq for m in turns], now)
         lines: dict[str, list[Line]] = {
             "profile": [(line(p.memory), p.memory) for p in profile.lines],

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 import jiyi
 from jiyi.errors import JiyiError, NotFound
 from jiyi.surfaces.cli import (
+    chatting,
     comparing,
     demo,
     doctor,
@@ -151,7 +152,7 @@ def start(
 
 
 GROUPS: dict[str, dict[str, Action]] = {
-    "Start here": {"demo": demo.demo, "doctor": doctor.doctor},
+    "Start here": {"demo": demo.demo, "chat": chatting.chat, "doctor": doctor.doctor},
     "Put in": {
         "remember": writing.remember,
         "observe": writing.observe,

@@ -82,6 +82,11 @@ class Output:
         elif text:
             self._write(harmless(text) if self._out.is_terminal else text)
 
+    def piece(self, text: str) -> None:
+        """A part of a text that is still coming."""
+        sys.stdout.write(harmless(text))
+        sys.stdout.flush()
+
     def note(self, line: Line) -> None:
         """Chatter; silent with `--quiet`."""
         if not self.quiet:

@@ -11,12 +11,13 @@ import typer
 from jiyi.assembly import open_memory
 from jiyi.domain.access import Role
 from jiyi.errors import MissingExtra
+from jiyi.surfaces.chats.upstreams import read_upstreams
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.output import Line
 from jiyi.surfaces.cli.wording import moment
 
-EXTRA = "the service (fastapi, uvicorn, joserfc and prometheus-client)"
-PACKAGES = {"fastapi", "uvicorn", "joserfc", "prometheus_client", "starlette", "pydantic"}
+EXTRA = "the service (fastapi, uvicorn, joserfc, httpx2 and prometheus-client)"
+PACKAGES = {"httpx2", "fastapi", "uvicorn", "joserfc", "prometheus_client", "starlette", "pydantic"}
 
 
 def _part(name: str) -> Any:
@@ -48,14 +49,25 @@ def serve(
         int | None,
         typer.Option(min=1, max=256, metavar="N", help="So many serve the address together. (service.processes)"),
     ] = None,
+    upstream: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|URL",
+            help="The model behind the chat proxies: openai, anthropic, deepseek, ollama …, an address, or echo, which is "
+            "built in and needs none; may be repeated. (proxy)",
+        ),
+    ] = None,
 ) -> None:
     """Serve memory over HTTP, under /v1, until it is stopped.
 
     Without identity settings it serves the one user of this machine, and nobody else can reach it. With
-    identity.mode = jwt it takes tokens of your issuer: docs/service.md.
+    identity.mode = jwt it takes tokens of your issuer: docs/service.md. With --upstream, clients of models chat through it
+    and are remembered.
     """
     http = _part("jiyi.surfaces.http.server")
-    given = {} if processes is None else {"service": {"processes": processes}}
+    given: dict[str, Any] = {} if processes is None else {"service": {"processes": processes}}
+    if upstream:
+        given["proxy"] = read_upstreams(upstream)
     settings = call.settings_for_service(worker=worker, **given)
     where, number = host or settings.service.host, settings.service.port if port is None else port
     with http.listening(settings.identity, where, number) as sockets:

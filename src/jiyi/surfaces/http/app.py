@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,7 +15,7 @@ import jiyi
 from jiyi.assembly import wall_clock
 from jiyi.jobs import Clock
 from jiyi.memory_layer import MemoryLayer
-from jiyi.surfaces.http import graph, operating, problems, reading, writing
+from jiyi.surfaces.http import chats, entries, graph, operating, problems, reading, writing
 from jiyi.surfaces.http.edge import Edge
 from jiyi.surfaces.http.problems import RESPONSES, Problem
 from jiyi.surfaces.http.service import Service
@@ -29,16 +30,23 @@ Whose memory a call is about follows from its token (`Authorization: Bearer …`
 _token = HTTPBearer(auto_error=False, description="A token of the issuer, or a service key.")
 
 
-def create_app(memory: MemoryLayer, clock: Clock = wall_clock, *, process: int = 1) -> FastAPI:
+def create_app(
+    memory: MemoryLayer,
+    clock: Clock = wall_clock,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    process: int = 1,
+) -> FastAPI:
     """The application over an open memory. Who runs it closes the memory, after it has stopped.
 
     Args:
+        environment: where the keys of the models behind the proxies are.
         process: which of several processes at one address this is, for the metrics.
 
     Raises:
-        SettingsError: identity is not set up so that it could work.
+        SettingsError: identity, or a model behind the proxies, is not set up so that it could work.
     """
-    service = Service(memory, clock, process)
+    service = Service(memory, clock, environment, process)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -52,7 +60,8 @@ def create_app(memory: MemoryLayer, clock: Clock = wall_clock, *, process: int =
     )  # fmt: skip
     app.state.service = service
     app.include_router(operating.public)
-    for router in (reading.router, graph.router, writing.router, operating.router):
+    app.include_router(entries.router, dependencies=[Depends(_token)])
+    for router in (chats.router, reading.router, graph.router, writing.router, operating.router):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(_token)])
     problems.register(app)
     app.add_middleware(Edge, service=service)

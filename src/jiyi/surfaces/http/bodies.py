@@ -196,6 +196,73 @@ class Forget(Body):
     dry_run: bool = Field(False, description="Only say what would go.")
 
 
+class ChatCompletion(Body):
+    """As OpenAI's clients send it; what is not named here is passed on as it is."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {"model": "echo", "messages": [{"role": "user", "content": "晚饭吃什么好？"}]},
+                {"model": "echo", "messages": [{"role": "user", "content": "What shall I cook?"}], "stream": True},
+            ]
+        },
+    )
+
+    model: Annotated[str, Field(min_length=1)]
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
+class AnthropicMessage(Body):
+    """As Anthropic's clients send it; what is not named here is passed on as it is."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {"model": "echo", "max_tokens": 500, "messages": [{"role": "user", "content": "晚饭吃什么好？"}]},
+                {
+                    "model": "echo",
+                    "max_tokens": 500,
+                    "system": "Be brief.",
+                    "messages": [{"role": "user", "content": "What shall I cook?"}],
+                },
+            ]
+        },
+    )
+
+    model: Annotated[str, Field(min_length=1)]
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    system: str | list[dict[str, Any]] | None = None
+
+
+class AddEntry(Body):
+    model_config = examples(
+        {"content": "用户偏好安静的工作环境", "category": "preference", "importance": 3},
+        {"user_id": "u001", "content": "I am allergic to peanuts.", "category": "profile", "importance": 5},
+    )
+
+    user_id: Name | None = Field(None, description="With a token it must be its user.")
+    content: str
+    category: Category = Category.GENERAL
+    importance: Annotated[int, Field(ge=1, le=5)] = 1
+
+
+class ChangeEntry(Body):
+    model_config = examples({"content": "数据库用的是 PostgreSQL"}, {"user_id": "u001", "content": "I live in Berlin."})
+
+    user_id: Name | None = None
+    content: str
+
+
+class AskChat(Body):
+    model_config = examples({"message": "哪里比较安静？"}, {"user_id": "u001", "message": "What shall I cook?"})
+
+    user_id: Name | None = None
+    message: Annotated[str, Field(min_length=1)]
+    session: Name | None = Field(None, description="The conversation; one for each day by default.")
+
+
 class DryRun(Body):
     model_config = examples({"dry_run": True})
 

@@ -15,11 +15,12 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from jiyi.domain.access import Right
-from jiyi.domain.scope import Scope
+from jiyi.domain.scope import Scope, check_name
 from jiyi.errors import InputError, PlanRefused, SettingsError
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
 from jiyi.surfaces.auth.identity import Identity, scope_of
+from jiyi.surfaces.chats.exchange import Mode, read_mode
 from jiyi.surfaces.http.service import Service
 
 T = TypeVar("T")
@@ -39,6 +40,23 @@ UserHeader = Annotated[
 ZoneHeader = Annotated[
     str | None,
     Header(alias="X-Jiyi-Timezone", max_length=100, description="In which dates are written: Asia/Shanghai."),
+]
+MemoryUserHeader = Annotated[
+    str | None, Header(alias="X-Memory-User", max_length=2000, description="As `X-Jiyi-User`.")
+]
+SessionHeader = Annotated[
+    str | None,
+    Header(
+        alias="X-Memory-Session",
+        max_length=2000,
+        description="The conversation, percent-encoded; by default one for each day and first message.",
+    ),
+]
+ModeHeader = Annotated[
+    str | None,
+    Header(
+        alias="X-Memory-Mode", max_length=100, description="off, read (only hand over), write (only record) or full."
+    ),
 ]
 OnceHeader = Annotated[
     str | None,
@@ -75,13 +93,27 @@ class Call:
             raise
 
 
-async def _enter(request: Request, right: Right, user: str | None, where: str | None) -> Call:
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A request of a chat that passes through: also what memory shall do in it, and in which session."""
+
+    call: Call
+    mode: Mode
+    session: str | None
+
+
+async def _enter(
+    request: Request, right: Right, user: str | None, where: str | None, also: str | None = None
+) -> Call:  # fmt: skip
     service: Service = request.app.state.service
     identity: Identity = request.state.identity
     body = await _json(request, service.policy.depth)
     _check_known(request, body)
     named = [body.get(name) for name in USERS] + request.query_params.getlist("user")
-    named += [*request.query_params.getlist("user_id"), None if user is None else _unquoted(user)]
+    named += [
+        *request.query_params.getlist("user_id"),
+        *(_unquoted("X-Jiyi-User", u) for u in (user, also) if u is not None),
+    ]
     tenants = [body.get(name) for name in TENANTS] + request.query_params.getlist("tenant")
     tenants += request.query_params.getlist("tenant_id")
     scope = scope_of(identity, users=_names(named), tenants=_names(tenants))
@@ -114,14 +146,14 @@ def _query_of(part: Dependant) -> set[str]:
     return {field.alias for field in part.query_params}.union(*map(_query_of, part.dependencies))
 
 
-def _unquoted(user: str) -> str:
+def _unquoted(header: str, name: str) -> str:
     """Raises: InputError: no percent-encoded name."""
     try:
-        if user.isascii():
-            return unquote(user, errors="strict")
+        if name.isascii():
+            return unquote(name, errors="strict")
     except UnicodeDecodeError:
         pass
-    raise InputError("X-Jiyi-User must be percent-encoded UTF-8: %E6%9D%8E%E6%98%8E stands for 李明")
+    raise InputError(f"{header} must be percent-encoded UTF-8: %E6%9D%8E%E6%98%8E stands for 李明")
 
 
 def _zone_name(name: str) -> str:
@@ -198,8 +230,25 @@ async def change(
     return Call(call.service, call.identity, once, call.zone)
 
 
+async def chat(
+    request: Request,
+    user: UserHeader = None,
+    memory_user: MemoryUserHeader = None,
+    where: ZoneHeader = None,
+    session: SessionHeader = None,
+    mode: ModeHeader = None,
+) -> Chat:
+    """A chat that passes through. Whoever may not read memory has no business with the model behind it either."""
+    wanted = Mode.FULL if mode is None else read_mode(mode)
+    call = await _enter(request, Right.READ, user, where, memory_user)
+    if wanted.writes:
+        call.identity.check(Right.WRITE)
+    return Chat(call, wanted, None if not session else check_name("session", _unquoted("X-Memory-Session", session)))
+
+
 Reading: TypeAlias = Annotated[Call, Depends(entering(Right.READ))]
 Writing: TypeAlias = Annotated[Call, Depends(entering(Right.WRITE))]
 Changing: TypeAlias = Annotated[Call, Depends(change)]
 Auditing: TypeAlias = Annotated[Call, Depends(entering(Right.AUDIT))]
+Chatting: TypeAlias = Annotated[Chat, Depends(chat)]
 Administering: TypeAlias = Annotated[Call, Depends(entering(Right.ADMINISTER))]

@@ -16,9 +16,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from jiyi.domain.access import KEY_PREFIX
 from jiyi.errors import JiyiError, NotAllowed, NotIdentified
 from jiyi.surfaces.auth.identity import Identity
 from jiyi.surfaces.auth.loopback import is_loopback
+from jiyi.surfaces.http.chats import is_chat
 from jiyi.surfaces.http.problems import problem, problem_of
 from jiyi.surfaces.http.service import Service
 
@@ -69,7 +71,7 @@ class Edge:
             if self._service.entrance.local:
                 _check_local(scope, headers)
             if scope["path"] not in PUBLIC:
-                state["identity"] = await self._identify(headers)
+                state["identity"] = await self._identify(headers, chat=is_chat(scope["path"], headers))
         except JiyiError as error:
             state["problem"] = type(error).__name__
             await problem_of(error)(scope, receive, send)
@@ -80,8 +82,10 @@ class Edge:
             return
         await self._app(scope, receive, send)
 
-    async def _identify(self, headers: Headers) -> Identity:
+    async def _identify(self, headers: Headers, *, chat: bool) -> Identity:
         given, bearer = headers.getlist("authorization"), None
+        if chat:
+            given = list(dict.fromkeys([*given, *(f"Bearer {key}" for key in headers.getlist("x-api-key"))]))
         if len(given) > 1:
             raise NotIdentified("send one token")
         if given:
@@ -90,11 +94,15 @@ class Edge:
                 raise NotIdentified("send the token as Authorization: Bearer …")
             bearer = bearer.strip()
         entrance, now = self._service.entrance, self._service.clock()
+        if chat and entrance.local and bearer is not None and not bearer.startswith(KEY_PREFIX):
+            bearer = None  # clients of models must send some key, and here nobody needs one
         if entrance.waits_for(bearer, now):
             return await self._service.in_thread(lambda: entrance.identify(bearer, now))
         return entrance.identify(bearer, now)
 
     def _most(self, scope: Scope) -> int:
+        if is_chat(scope["path"], Headers(scope=scope)):
+            return self._service.settings.proxy.body_bytes
         archive = scope["path"] == ARCHIVE
         return self._service.settings.limits.archive_bytes if archive else self._service.policy.body_bytes
 

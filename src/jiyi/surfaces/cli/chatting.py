@@ -1,0 +1,106 @@
+"""The command chat: talk with a model that is handed memory, or see offline what it would be handed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib import import_module
+from typing import Annotated, Any, Protocol
+
+import typer
+
+from jiyi.errors import MissingExtra
+from jiyi.surfaces.cli.calls import Call
+
+NEW, QUIT = ("/new", "/新"), ("/quit", "/exit", "/退出")
+HINT = "/new begins a new session, /quit ends it. /new 开始新会话，/quit 结束。"
+
+
+class Talk(Protocol):
+    """A conversation, as `surfaces.chats.talk` makes it; that one is loaded when it is needed."""
+
+    def say(self, text: str) -> Iterator[str]: ...
+    def renew(self) -> None: ...
+
+
+def chat(
+    call: Call,
+    words: Annotated[str | None, typer.Argument(help="Say only this, and end. By default line for line.")] = None,
+    proxy: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Chat through a jiyi that is served there, e.g. http://127.0.0.1:8765/v1."),
+    ] = None,
+    upstream: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|URL", help="The model's provider or address; echo needs none. (proxy, else model)"),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model, as its provider writes it. (proxy.model, else model.name)"),
+    ] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="The conversation; a new one by default.")] = None,
+) -> None:
+    """Chat with a model that remembers you. Without one, a stand-in answers with what it was handed: offline, without a key.
+
+    What is said is recorded, and learnt from at once.
+    """
+    try:
+        talks: Any = import_module("jiyi.surfaces.chats.talk")
+    except ModuleNotFoundError as error:
+        if error.name != "httpx2":
+            raise
+        raise MissingExtra("httpx2, which language models are reached with,", "models") from None
+    with ExitStack() as stack:
+        talk: Talk
+        if proxy is not None:
+            key = os.environ.get("JIYI_TOKEN", "")
+            named = call.user if call.common.user or os.environ.get("JIYI_USER") else None
+            talk = stack.enter_context(
+                talks.through(proxy, model or "echo", session, call.settings.proxy, user=named, token=key)
+            )
+        else:
+            layer = stack.enter_context(call.layer())
+            target = talks.find_model(call.settings, upstream, model, os.environ)
+            call.out.note(
+                f"model: {target.name}" if target.model else "no model is configured: what one would be handed is shown"
+            )
+            talk = stack.enter_context(talks.beside(call.of(layer), layer.work, target, session, call.settings.proxy))
+        _converse(call, talk, words)
+
+
+def _converse(call: Call, talk: Talk, words: str | None) -> None:
+    turns: list[dict[str, str]] = []
+    for line in [words] if words is not None else _lines(call):
+        if line.strip() in QUIT:
+            break
+        if line.strip() in NEW:
+            talk.renew()
+            continue
+        if not line.strip():
+            continue
+        said = []
+        for piece in talk.say(line):
+            said.append(piece)
+            if not call.out.json:
+                call.out.piece(piece)
+        if not call.out.json:
+            call.out.piece("\n")
+        turns.append({"you": line, "reply": "".join(said)})
+    if call.out.json:
+        call.out.show({"turns": turns}, [])
+
+
+def _lines(call: Call) -> Iterator[str]:
+    """What is typed, line for line, until the end of the input."""
+    asked = sys.stdin.isatty() and not call.out.json
+    if asked:
+        call.out.note(HINT)
+    while True:
+        if asked:
+            call.out.piece("> ")
+        line = sys.stdin.readline()
+        if not line:
+            return
+        yield line.rstrip("\n")
