@@ -208,6 +208,16 @@ def test_the_same_request_is_recorded_once_and_a_conversation_is_one_session(her
     assert here.said(10)[-1].session == "会话"
 
 
+def test_only_a_session_with_a_name_goes_on_without_being_sent_along(here: Running) -> None:
+    for session in ({}, {"X-Memory-Session": "s1"}):
+        for _ in range(2):
+            here.openai(**session).chat.completions.create(model="m", messages=[user("My cat is Mia.")])
+            here.upstream.then(Manner(text="I see."))
+            here.said(len(here.upstream.requests) + (2 if session else 1))
+    told = [system_of(r) for r in here.upstream.requests]
+    assert ["This session so far" in text for text in told] == [False, False, False, True]
+
+
 def test_the_name_of_a_session_tells_nothing_of_its_words(tmp_path: Path) -> None:
     names = []
     for file in ("a", "b"):

@@ -88,7 +88,9 @@ class _Around:
         # What can be gone through only once is gone through here.
         asked = {k: list(v) if k in ("messages", "system") and _is_once(v) else v for k, v in given.items()}
         session = session_of(self.memory, asked, self.session)
-        handed = hand_over(self.memory, self.wire, asked, session, mode=self.mode, budget=self.budget)
+        handed = hand_over(
+            self.memory, self.wire, asked, session, named=self.session is not None, mode=self.mode, budget=self.budget
+        )
         if self.mode.writes:
             _recorded(lambda: record_words(self.memory, asked, session, wall_clock()))
         return dict(handed.request), _Listening(self, session)

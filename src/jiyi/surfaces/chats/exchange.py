@@ -82,10 +82,15 @@ def hand_over(
     request: Mapping[str, Any],
     session: str,
     *,
+    named: bool = True,
     mode: Mode = Mode.FULL,
     budget: int | None = None,
 ) -> Handed:
-    """The request with what memory knows about its last question, and all of it that was there before as it was."""
+    """The request with what memory knows about its last question, and all of it that was there before as it was.
+
+    Args:
+        named: the host gave the session its name, so that its turns belong together.
+    """
     what = said(request)
     if not mode.reads:
         return Handed(request, Status.OFF)
@@ -97,8 +102,8 @@ def hand_over(
             what.question[-me.limits.query_chars :],
             budget=budget,
             session=session,
-            # A host that sends the conversation along need not be told it again.
-            turns=0 if what.goes_on else None,
+            # Who sends the conversation along need not be told it again, and who begins one has none.
+            turns=None if named and not what.goes_on else 0,
         )
     except JiyiError as error:
         log.warning("a chat goes on without memory: %s", type(error).__name__)

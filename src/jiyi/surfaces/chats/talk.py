@@ -26,6 +26,8 @@ except ImportError as error:
     raise MissingExtra("httpx2, which language models are reached with,", "models") from error
 
 MAX_TOKENS = 4096
+CONNECTS = 5
+"""Tries to connect to a proxy, with longer and longer waits: 8 seconds in all."""
 
 
 def find_model(settings: Settings, upstream: str | None, model: str | None, environment: Mapping[str, str]) -> Endpoint:
@@ -196,7 +198,9 @@ def through(
 ) -> Iterator[Conversation]:
     """Talk through a jiyi that is served at `url`, which knows the model."""
     timeout = httpx2.Timeout(policy.timeout_seconds, connect=policy.connect_seconds)
-    with httpx2.Client(timeout=timeout, follow_redirects=False) as client:
+    # Started a moment ago, it may not listen yet.
+    patient = httpx2.HTTPTransport(retries=CONNECTS)
+    with httpx2.Client(transport=patient, timeout=timeout, follow_redirects=False) as client:
         conversation = _Through(client, Endpoint("jiyi", model, url.rstrip("/"), OPENAI.name, token), session, user)
         yield conversation
         conversation.end()

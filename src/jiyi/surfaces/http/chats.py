@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -46,7 +47,7 @@ TOLD = frozenset(
 ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The model's answer, as it came.",
-        "content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {}}},
     },
     502: {"description": "The model behind the proxy cannot be reached.", "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}},
     504: {"description": "It does not answer in time.", "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}},
@@ -147,7 +148,8 @@ async def relay(chat: Chat, request: Request, wire: Wire) -> Response:
 async def _handed(chat: Chat, wire: Wire, asked: Mapping[str, Any], session: str) -> Handed:
     """What the model gets. A memory that takes too long is not waited for."""
     service, me = chat.call.service, chat.call.me
-    work = service.in_thread(lambda: hand_over(me, wire, asked, session, mode=chat.mode))
+    named = chat.session is not None
+    work = service.in_thread(lambda: hand_over(me, wire, asked, session, named=named, mode=chat.mode))
     try:
         handed = await asyncio.wait_for(work, service.settings.proxy.memory_seconds)
     except TimeoutError:
@@ -231,7 +233,7 @@ async def ask(chat: Chat, message: str, session: str) -> str | Response:
     if found is None:
         block = await call.read(lambda: call.me.context(message[-call.me.limits.query_chars :], session=session).text)
     else:
-        handed = await _handed(chat, found[0], asked, session)
+        handed = await _handed(replace(chat, session=session), found[0], asked, session)
     words = None
     if chat.mode.writes:
         words = service.record(lambda: record_words(call.me, asked, session, service.clock()))
