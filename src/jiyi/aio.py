@@ -90,11 +90,6 @@ class AsyncScopedMemory(_Twin):
     export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)
 
 
-def plain_of(memory: ScopedMemory | AsyncScopedMemory) -> ScopedMemory:
-    """The one that a twin stands for."""
-    return memory._plain if isinstance(memory, AsyncScopedMemory) else memory
-
-
 class AsyncMemoryLayer(_Twin):
     """One open memory. Make it with `jiyi.open_memory_async`; close it, or use it with `async with`."""
 

@@ -17,7 +17,9 @@ from pydantic import BaseModel
 import jiyi
 from jiyi import MemoryLayer, ScopedMemory, open_memory, open_memory_async
 from jiyi.errors import InputError
+from jiyi.surfaces.chats.upstreams import read_upstreams
 from tests.models.server import Manner, Provider, provider
+from tests.surfaces.served import served
 
 ASKED = "Which database do we use?"
 KEYS: dict[str, Any] = {"api_key": "any", "max_retries": 0}
@@ -144,6 +146,42 @@ def test_with_await(upstream: Provider, tmp_path: Path) -> None:
                 assert [(m.role.value, m.text) for m in (await me.history()).messages] == DONE
 
     asyncio.run(live())
+
+
+def test_the_helpers_that_stream(tmp_path: Path, me: ScopedMemory) -> None:
+    """The stand-in sends every event that the SDKs' own helpers put together again; its memory stays out of it."""
+    alone = {"default_headers": {"X-Memory-Mode": "off"}, **KEYS}
+
+    async def live(url: str) -> list[str]:
+        async with (
+            openai.AsyncOpenAI(base_url=f"{url}/v1", **alone) as gpt,
+            anthropic.AsyncAnthropic(base_url=url, **alone) as claude,
+        ):
+            async with jiyi.wrap(gpt, me, session="s3").chat.completions.stream(**GPT) as one:
+                first = str((await one.get_final_completion()).choices[0].message.content)
+            async with jiyi.wrap(claude, me, session="s4").messages.stream(**CLAUDE) as other:
+                return [first, await other.get_final_text()]
+
+    with served(tmp_path / "echo.db", proxy=read_upstreams(["echo"])) as echo:
+        with (
+            openai.OpenAI(base_url=f"{echo.url}/v1", **alone) as gpt,
+            jiyi.wrap(gpt, me, session="s1").chat.completions.stream(**GPT) as one,
+        ):
+            told = [str(one.get_final_completion().choices[0].message.content)]
+        with anthropic.Anthropic(base_url=echo.url, **alone) as claude:
+            with jiyi.wrap(claude, me, session="s2").messages.stream(**CLAUDE) as other:
+                told.append("".join(other.text_stream))
+            with jiyi.wrap(claude, me, session="s5").messages.stream(**CLAUDE) as broken_off:
+                for _ in broken_off.text_stream:
+                    break
+        told += asyncio.run(live(echo.url))
+        assert echo.memory.scope("me").history().messages == ()
+    for number, text in enumerate(told, 1):
+        assert "PostgreSQL. (m1)" in text
+        words, answer = me.history(session=f"s{number}").messages
+        assert words.text == ASKED
+        assert text.startswith(answer.text)
+    assert me.history(session="s5").messages[1].text.startswith("I stand in for a model.")
 
 
 def test_when_the_model_fails_the_words_are_kept(upstream: Provider, me: ScopedMemory) -> None:

@@ -8,15 +8,13 @@ It works with any client that has `chat.completions.create` or `messages.create`
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from jiyi.aio import AsyncScopedMemory, plain_of
 from jiyi.assembly import wall_clock
 from jiyi.domain.scope import check_name
 from jiyi.errors import InputError, JiyiError
@@ -24,6 +22,9 @@ from jiyi.scoped_memory import ScopedMemory
 from jiyi.surfaces.chats.exchange import Mode, hand_over, read_mode, record_answer, record_words, session_of
 from jiyi.surfaces.chats.heard import Heard
 from jiyi.surfaces.chats.wires import ANTHROPIC, OPENAI, Wire
+
+if TYPE_CHECKING:
+    from jiyi.aio import AsyncScopedMemory
 
 C = TypeVar("C")
 
@@ -59,9 +60,10 @@ def wrap(
     wire = OPENAI if hasattr(getattr(client, "chat", None), "completions") else ANTHROPIC
     if not callable(getattr(client, "copy", None)) or not (wire is OPENAI or hasattr(client, "messages")):
         raise InputError(f"wrap() takes a client of openai or anthropic, not {type(client).__name__}")
+    plain = memory if isinstance(memory, ScopedMemory) else memory._plain
     copied: Any = client.copy()  # type: ignore[attr-defined]
     part = copied.chat.completions if wire is OPENAI else copied.messages
-    around = _Around(plain_of(memory), wire, named, chosen, budget)
+    around = _Around(plain, wire, named, chosen, budget)
     awaited = inspect.iscoroutinefunction(inspect.unwrap(part.create))
     # OpenAI's `stream` asks through `create`; `parse` does not, nor does Anthropic's `stream`.
     for name in ("create", "parse"):
@@ -149,14 +151,21 @@ def _calling(method: Callable[..., Any], around: _Around) -> Callable[..., Any]:
     return call
 
 
+async def _in_thread(work: Callable[..., Any], *given: Any) -> Any:
+    # Who awaits has it loaded; nobody else is to load it with `import jiyi`.
+    import asyncio
+
+    return await asyncio.to_thread(work, *given)
+
+
 def _awaiting(method: Callable[..., Any], around: _Around) -> Callable[..., Any]:
     @wraps(method)
     async def call(**given: Any) -> Any:
-        asked, listening = await asyncio.to_thread(around.before, given)
+        asked, listening = await _in_thread(around.before, given)
         answer = await method(**asked)
         if given.get("stream") is True and hasattr(answer, "__aiter__"):
             return _AsyncStream(answer, listening)
-        await asyncio.to_thread(listening.whole, answer)
+        await _in_thread(listening.whole, answer)
         return answer
 
     return call
@@ -210,13 +219,13 @@ class _AsyncStream(_Passing):
                 self._listening.event(event)
                 yield event
         finally:
-            await asyncio.to_thread(self._listening.over)
+            await _in_thread(self._listening.over)
 
     async def __anext__(self) -> Any:
         try:
             event = await anext(self._stream)
         except BaseException:
-            await asyncio.to_thread(self._listening.over)
+            await _in_thread(self._listening.over)
             raise
         self._listening.event(event)
         return event
@@ -227,11 +236,11 @@ class _AsyncStream(_Passing):
 
     async def __aexit__(self, *error: Any) -> None:
         await self._stream.__aexit__(*error)
-        await asyncio.to_thread(self._listening.over)
+        await _in_thread(self._listening.over)
 
     async def close(self) -> None:
         await self._stream.close()
-        await asyncio.to_thread(self._listening.over)
+        await _in_thread(self._listening.over)
 
 
 # ------------------------------------------------------------------ Anthropic's helper
@@ -275,10 +284,10 @@ class _Manager:
         self._end()
 
     async def __aenter__(self) -> Any:
-        manager = await asyncio.to_thread(self._begin)
+        manager = await _in_thread(self._begin)
         self._stream = await manager.__aenter__()
         return self._stream
 
     async def __aexit__(self, *error: Any) -> None:
         await self._manager.__aexit__(*error)
-        await asyncio.to_thread(self._end)
+        await _in_thread(self._end)
