@@ -299,6 +299,8 @@ EVERYWHERE = ("X-Jiyi-User", "X-Jiyi-Timezone")
 
 
 def reference(schema: Any) -> str:
+    if schema.get("type") == "array":
+        return f"list of {reference(schema['items'])}"
     return str((schema.get("$ref") or schema["anyOf"][0]["$ref"]).rpartition("/")[2])
 
 

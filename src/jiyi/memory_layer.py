@@ -67,9 +67,13 @@ class MemoryLayer:
         where = zone(tz or self._parts.settings.timezone)
         return ScopedMemory(self._engine, Scope(user, tenant), where, Actor(who, surface))
 
-    def work(self, limit: int | None = None) -> int:
-        """Run due background jobs until none is left (or `limit`); returns how many ran. Reads are written too."""
-        return self._engine.work(limit, slow=True)
+    def work(self, limit: int | None = None, *, slow: bool = True) -> int:
+        """Run due background jobs until none is left (or `limit`); returns how many ran. Reads are written too.
+
+        Args:
+            slow: also those that wait for a language model or an embedder.
+        """
+        return self._engine.work(limit, slow=slow)
 
     @property
     def settings(self) -> Settings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -56,14 +56,19 @@ def scope_of(identity: Identity, *, users: Iterable[str] = (), tenants: Iterable
             or not. InputError: a name that cannot be one.
     """
     named_users, named_tenants = set(users), set(tenants)
-    fixed = identity.user if identity.proof is Proof.TOKEN else None
-    if len(named_users) > 1 or (fixed is not None and named_users - {fixed}):
-        raise NotAllowed("this call names a user that it may not act for")
-    # A local user has one machine, not one tenant; whoever is verified is of one.
-    free = identity.proof is Proof.LOCAL
-    if len(named_tenants) > 1 or (not free and named_tenants - {identity.tenant}):
-        raise NotAllowed("this call names a tenant that it may not act for")
+    check_names(identity, named_users, named_tenants)
     user = next(iter(named_users), identity.user)
     if user is None:
         raise NotAllowed("say which user of the tenant this is for: a service key belongs to none")
     return Scope(user, next(iter(named_tenants), identity.tenant))
+
+
+def check_names(identity: Identity, users: Collection[str], tenants: Collection[str]) -> None:
+    """Whether a call may carry these names. Raises: NotAllowed."""
+    fixed = {identity.user} if identity.proof is Proof.TOKEN else set(users)
+    if len(set(users)) > 1 or set(users) - fixed:
+        raise NotAllowed("this call names a user that it may not act for")
+    # A local user has one machine, not one tenant; whoever is verified is of one.
+    free = identity.proof is Proof.LOCAL
+    if len(set(tenants)) > 1 or (not free and set(tenants) - {identity.tenant}):
+        raise NotAllowed("this call names a tenant that it may not act for")

@@ -17,6 +17,7 @@ from jiyi.jobs import Clock
 from jiyi.memory_layer import MemoryLayer
 from jiyi.surfaces.http import chats, entries, graph, operating, problems, reading, writing
 from jiyi.surfaces.http.edge import Edge
+from jiyi.surfaces.http.mem0 import routes as mem0
 from jiyi.surfaces.http.problems import RESPONSES, Problem
 from jiyi.surfaces.http.service import Service
 
@@ -63,6 +64,7 @@ def create_app(
     app.include_router(entries.router, dependencies=[Depends(_token)])
     for router in (chats.router, reading.router, graph.router, writing.router, operating.router):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(_token)])
+    app.include_router(mem0.router, dependencies=[Depends(_token)])
     problems.register(app)
     app.add_middleware(Edge, service=service)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

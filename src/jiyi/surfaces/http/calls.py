@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -19,7 +19,7 @@ from jiyi.domain.scope import Scope, check_name
 from jiyi.errors import InputError, PlanRefused, SettingsError
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
-from jiyi.surfaces.auth.identity import Identity, scope_of
+from jiyi.surfaces.auth.identity import Identity, check_names, scope_of
 from jiyi.surfaces.chats.exchange import Mode, read_mode
 from jiyi.surfaces.http.service import Service
 
@@ -102,27 +102,37 @@ class Chat:
     session: str | None
 
 
+Names: TypeAlias = Callable[[Request, Mapping[str, Any]], Iterable[str]]
+"""The users that a request and its body name in other ways than every route knows."""
+
+
 async def _enter(
-    request: Request, right: Right, user: str | None, where: str | None, also: str | None = None
+    request: Request, right: Right, user: str | None, where: str | None, names: Names | None = None, also: str | None = None
 ) -> Call:  # fmt: skip
     service: Service = request.app.state.service
     identity: Identity = request.state.identity
     body = await _json(request, service.policy.depth)
     _check_known(request, body)
-    named = [body.get(name) for name in USERS] + request.query_params.getlist("user")
-    named += [
-        *request.query_params.getlist("user_id"),
-        *(_unquoted("X-Jiyi-User", u) for u in (user, also) if u is not None),
-    ]
-    tenants = [body.get(name) for name in TENANTS] + request.query_params.getlist("tenant")
-    tenants += request.query_params.getlist("tenant_id")
-    scope = scope_of(identity, users=_names(named), tenants=_names(tenants))
+    users, tenants = _named(request, body, (user, also), names)
+    scope = scope_of(identity, users=users, tenants=tenants)
     request.state.scope = scope
     service.limits.take(scope)
     identity.check(right)
     tz = service.settings.timezone if where is None else _zone_name(where)
     me = service.memory.scope(scope.user, tenant=scope.tenant, tz=tz, surface=SURFACE, who=identity.who)
     return Call(service, identity, me, zone(tz))
+
+
+def _named(
+    request: Request, body: dict[str, Any], headers: Iterable[str | None], names: Names | None
+) -> tuple[list[str], list[str]]:
+    """Every user and every tenant that a request names."""
+    named = [body.get(name) for name in USERS] + request.query_params.getlist("user")
+    named += request.query_params.getlist("user_id")
+    named += [_unquoted("X-Jiyi-User", user) for user in headers if user is not None]
+    named += () if names is None else names(request, body)
+    tenants = [body.get(name) for name in TENANTS] + request.query_params.getlist("tenant")
+    return _names(named), _names(tenants + request.query_params.getlist("tenant_id"))
 
 
 def _check_known(request: Request, body: dict[str, Any]) -> None:
@@ -211,23 +221,35 @@ def _check_depth(value: Any, left: int) -> None:
             _check_depth(inner, left - 1)
 
 
-def entering(right: Right) -> Callable[..., Awaitable[Call]]:
+def entering(right: Right, names: Names | None = None) -> Callable[..., Awaitable[Call]]:
     async def enter(request: Request, user: UserHeader = None, where: ZoneHeader = None) -> Call:
-        return await _enter(request, right, user, where)
+        return await _enter(request, right, user, where, names)
 
     return enter
 
 
-async def change(
-    request: Request, user: UserHeader = None, where: ZoneHeader = None, key: OnceHeader = None
-) -> Call:  # fmt: skip
-    """A request that changes something, once where it has a key."""
-    call = await _enter(request, Right.WRITE, user, where)
-    if key is None:
-        return call
-    asked = b"\0".join([request.method.encode(), str(request.url.path).encode(), str(request.url.query).encode()])
-    once = call.me.once(key, asked + b"\0" + await request.body(), call=request.scope["route"].name)
-    return Call(call.service, call.identity, once, call.zone)
+def changing(names: Names | None = None) -> Callable[..., Awaitable[Call]]:
+    async def change(
+        request: Request, user: UserHeader = None, where: ZoneHeader = None, key: OnceHeader = None
+    ) -> Call:  # fmt: skip
+        """A request that changes something, once where it has a key."""
+        call = await _enter(request, Right.WRITE, user, where, names)
+        if key is None:
+            return call
+        asked = b"\0".join([request.method.encode(), str(request.url.path).encode(), str(request.url.query).encode()])
+        once = call.me.once(key, asked + b"\0" + await request.body(), call=request.scope["route"].name)
+        return Call(call.service, call.identity, once, call.zone)
+
+    return change
+
+
+async def known(request: Request, user: UserHeader = None) -> Identity:
+    """Whoever calls, where it is about nobody's memory. Names are looked at all the same."""
+    identity: Identity = request.state.identity
+    check_names(identity, *_named(request, {}, [user], None))
+    _check_known(request, {})
+    identity.check(Right.READ)
+    return identity
 
 
 async def chat(
@@ -240,7 +262,7 @@ async def chat(
 ) -> Chat:
     """A chat that passes through. Whoever may not read memory has no business with the model behind it either."""
     wanted = Mode.FULL if mode is None else read_mode(mode)
-    call = await _enter(request, Right.READ, user, where, memory_user)
+    call = await _enter(request, Right.READ, user, where, also=memory_user)
     if wanted.writes:
         call.identity.check(Right.WRITE)
     return Chat(call, wanted, None if not session else check_name("session", _unquoted("X-Memory-Session", session)))
@@ -248,7 +270,8 @@ async def chat(
 
 Reading: TypeAlias = Annotated[Call, Depends(entering(Right.READ))]
 Writing: TypeAlias = Annotated[Call, Depends(entering(Right.WRITE))]
-Changing: TypeAlias = Annotated[Call, Depends(change)]
+Changing: TypeAlias = Annotated[Call, Depends(changing())]
 Auditing: TypeAlias = Annotated[Call, Depends(entering(Right.AUDIT))]
 Chatting: TypeAlias = Annotated[Chat, Depends(chat)]
+Known: TypeAlias = Annotated[Identity, Depends(known)]
 Administering: TypeAlias = Annotated[Call, Depends(entering(Right.ADMINISTER))]

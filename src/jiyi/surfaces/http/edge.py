@@ -83,19 +83,8 @@ class Edge:
         await self._app(scope, receive, send)
 
     async def _identify(self, headers: Headers, *, chat: bool) -> Identity:
-        given, bearer = headers.getlist("authorization"), None
-        if chat:
-            given = list(dict.fromkeys([*given, *(f"Bearer {key}" for key in headers.getlist("x-api-key"))]))
-        if len(given) > 1:
-            raise NotIdentified("send one token")
-        if given:
-            scheme, _, bearer = given[0].partition(" ")
-            if scheme.lower() != "bearer" or not bearer.strip():
-                raise NotIdentified("send the token as Authorization: Bearer …")
-            bearer = bearer.strip()
+        bearer = _sent(headers, chat=chat, keyless=self._service.entrance.local)
         entrance, now = self._service.entrance, self._service.clock()
-        if chat and entrance.local and bearer is not None and not bearer.startswith(KEY_PREFIX):
-            bearer = None  # clients of models must send some key, and here nobody needs one
         if entrance.waits_for(bearer, now):
             return await self._service.in_thread(lambda: entrance.identify(bearer, now))
         return entrance.identify(bearer, now)
@@ -137,6 +126,29 @@ class Edge:
             "problem": state.get("problem"),
         }
         log.log(level, "request", extra={"told": {k: v for k, v in told.items() if v is not None}})
+
+
+def _sent(headers: Headers, *, chat: bool, keyless: bool) -> str | None:
+    """The token of a request, however it is sent: as Bearer, or as clients of models and of mem0 send their key.
+
+    Args:
+        keyless: nobody needs a token here. Those clients cannot do without one: theirs proves nothing, and is none.
+
+    Raises:
+        NotIdentified: several, or one that is sent in another way.
+    """
+    given = {}
+    for sent in [*headers.getlist("authorization"), *(f"Token {key}" for key in headers.getlist("x-api-key"))]:
+        scheme, _, rest = sent.partition(" ")
+        if scheme.lower() not in ("bearer", "token") or not (token := rest.strip()):
+            raise NotIdentified("send the token as Authorization: Bearer …")
+        given[token] = scheme.lower() == "token" or chat
+    if len(given) > 1:
+        raise NotIdentified("send one token")
+    for token, foreign in given.items():
+        if not (keyless and foreign and not token.startswith(KEY_PREFIX)):
+            return token
+    return None
 
 
 def _too_large(most: int) -> ASGIApp:
