@@ -120,6 +120,8 @@ class AsyncMemoryLayer(_Twin):
     make_service_key = _awaited(MemoryLayer.make_service_key)
     service_keys = _awaited(MemoryLayer.service_keys)
     revoke_service_key = _awaited(MemoryLayer.revoke_service_key)
+    open_visitor, visitor = _awaited(MemoryLayer.open_visitor), _awaited(MemoryLayer.visitor)
+    link = _awaited(MemoryLayer.link)
     forget_user, forget_tenant = _awaited(MemoryLayer.forget_user), _awaited(MemoryLayer.forget_tenant)
     carry_forward, forget_again = _awaited(MemoryLayer.carry_forward), _awaited(MemoryLayer.forget_again)
     redistil = _awaited(MemoryLayer.redistil)

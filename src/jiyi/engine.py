@@ -47,6 +47,7 @@ from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
 from jiyi.pipelines.vectors import EMBED, EMBED_SOON, Embedding
 from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
+from jiyi.pipelines.visiting import VANISH
 from jiyi.ports import Store, Unit
 from jiyi.queues import Job, Lane
 from jiyi.settings import Settings
@@ -150,6 +151,10 @@ class Engine:
             waits = self._purge_again_at is not None and begun < self._purge_again_at
             if waits or not self.store.erased():
                 return
+            with self.store.read() as unit:
+                forgotten = unit.forgotten.size()
+            if self.parts.carried.size() != forgotten:  # a job forgot a visitor
+                self.save_remains()
             try:
                 self.store.purge()
             except StoreBusy as error:
@@ -394,6 +399,12 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
 
         return follow
 
+    def vanish(unit: Unit, job: Job, now: datetime) -> None:
+        # SPEC S3: the time of a visitor is over.
+        erasure = parts.forgetting.plan(unit, job.scope, Request(everything=True), RULES, now)
+        copies = parts.carried.still_there([*unit.forgotten.copies(job.scope), *parts.carried.siblings()])
+        parts.gateway.erase(unit, job.scope, erasure, copies)
+
     def segment(unit: Unit, job: Job, now: datetime) -> None:
         first, last = int(job.payload["first"]), int(job.payload["last"])
         cut_segments(unit, job.scope, first, last, now, parts.settings.model)
@@ -417,6 +428,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
         CLOSE: close,
         UPKEEP: upkeep,
         PATTERNS: Thinking(patterns, parts.settings.jobs.lease),
+        VANISH: vanish,
         EMBED_SOON: embed_soon,
         EMBED: embed_nothing,
     }

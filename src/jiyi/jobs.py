@@ -114,9 +114,10 @@ class Runner:
 
             def work(unit: Unit) -> None:
                 _check_awake(unit, job)
-                handler(unit, job, self._clock())
+                # First, in the same transaction: a job that forgets a whole scope takes all jobs of it away.
                 if not unit.jobs.finish(job):
                     raise LeaseLost(f"job {job.id} was taken over")
+                handler(unit, job, self._clock())
 
             self._store.write(work, again=True)
         except LeaseLost:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 
-from jiyi.domain.access import Role, ServiceKey, digest_of, key_text
+from jiyi.domain.access import Role, ServiceKey, Visitor, digest_of, key_text
 from jiyi.domain.forgetting import ForgettingReceipt
-from jiyi.domain.plans import ADMIN, Actor
+from jiyi.domain.plans import ADMIN, Actor, Plan, Verb
 from jiyi.domain.scope import Scope, check_name
 from jiyi.engine import Engine, Parts
 from jiyi.errors import InputError, NotFound, PlanRefused, SettingsError
@@ -18,11 +19,13 @@ from jiyi.jobs import Clock
 from jiyi.memory_reader import ALL
 from jiyi.pipelines.arguments import read_role
 from jiyi.pipelines.forgetting import Request
+from jiyi.pipelines.gateway import Receipt
 from jiyi.pipelines.graph_following import GraphStatus
 from jiyi.pipelines.modelling.probing import probe
 from jiyi.pipelines.modelling.spending import Usage, read_usage
 from jiyi.pipelines.retention import survey
 from jiyi.pipelines.verifying import forgotten_check
+from jiyi.pipelines.visiting import find_visitor, link, open_visitor
 from jiyi.ports import Check, Store, StoreInfo, Unit
 from jiyi.queues import DeadJob, JobCounts
 from jiyi.scoped_memory import ScopedMemory
@@ -149,6 +152,67 @@ class MemoryLayer:
         """From now on it opens nothing. Raises: NotFound: there is none, or it was revoked before."""
         if not self._store.write(lambda unit: unit.service_keys.revoke(key_id, self._clock())):
             raise NotFound(f"no service key {key_id} that is still good: service_keys() lists them")
+
+    def open_visitor(self, *, tenant: str = "default", fingerprint: str | None = None) -> Visitor:
+        """A temporary identity for somebody whom the host does not know (SPEC S3): `visitor.scope` is whose memory it is,
+        `.token` what the service lets in until `.until`. Then all of it is forgotten.
+
+        Args:
+            fingerprint: what the host tells devices by. The same one gives the same visitor while it lives; it is not stored.
+
+        Raises:
+            InputError: a tenant or fingerprint that cannot be one.
+        """
+        life = timedelta(hours=self._parts.settings.identity.visitor_hours)
+
+        def work(unit: Unit) -> Visitor:
+            return open_visitor(unit, self._store.secret, tenant, fingerprint, self._clock(), life)
+
+        return self._store.write(work)
+
+    def visitor(self, token: str) -> Scope | None:
+        """Whose token it is, while that visitor lives; None when it opens nothing."""
+        with self._store.read() as unit:
+            return find_visitor(unit, self._store.secret, token, self._clock())
+
+    def link(
+        self,
+        token: str,
+        user: str,
+        *,
+        tenant: str = "default",
+        dry_run: bool = False,
+        surface: str = "library",
+        who: str = "user",
+    ) -> Receipt:
+        """A visitor turned out to be this user: what it is believed to have said is judged in the user's memory (SPEC S3).
+
+        It overwrites nothing: what contradicts it stays, and the user is asked. Linking again brings what was said since; it
+        can be undone like any plan, and the visitor's own memory goes when its time is over.
+
+        Args:
+            dry_run: only say what would change.
+
+        Raises:
+            NotFound: the token opens nothing, or is of another tenant. MemoryPaused: the user's memory is paused.
+        """
+        scope, now, parts = Scope(user, tenant), self._clock(), self._parts
+        visitor = self.visitor(token)
+        if visitor is None or visitor.tenant != tenant:
+            raise NotFound("no such visitor here: its time is over, or the token is not its own")
+        self._engine.work()  # so that all that it said is known
+
+        def plan(unit: Unit) -> Plan:
+            parts.gateway.check_awake(unit, scope, Verb.LINK)
+            return link(
+                unit, scope, visitor, parts.judging, parts.gateway, Actor(who, surface), parts.settings.confidence, now,
+                dry_run=dry_run,
+            )  # fmt: skip
+
+        if dry_run:
+            with self._store.read() as unit:
+                return parts.gateway.preview(plan(unit))
+        return self._store.write(lambda unit: parts.gateway.apply(unit, scope, plan(unit)))
 
     def usage(self, limit: int = 20) -> Usage:
         """What the language model was asked of late, and what it came to (SPEC U8)."""

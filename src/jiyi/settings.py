@@ -261,6 +261,8 @@ class IdentityPolicy:
     tenant_claim: str | None = "tenant"
     roles_claim: str = "roles"
     tenant: str | None = None
+    # How long a visitor lives whom nobody knows, unless it is linked to a user (SPEC S3).
+    visitor_hours: float = 72.0
     # How far the clocks of the issuer and of this machine may differ.
     leeway_seconds: float = 30.0
     # Keys of a JWKS address are fetched again after so long, or when a token names a new one, but only so often a minute;

@@ -27,7 +27,7 @@ def now() -> datetime:
 
 def entrance(**more: object) -> Entrance:
     policy = IdentityPolicy(**{"mode": "jwt", "issuer": ISSUER, "audience": AUDIENCE, **more})  # type: ignore[arg-type]
-    return open_entrance(policy, lambda _: None)
+    return open_entrance(policy, lambda _: None, lambda _: None)
 
 
 def pem_of(issuer: Issuer, folder: Path) -> str:
@@ -145,7 +145,7 @@ class TestRotation:
 class TestServiceKeys:
     def test_a_key_opens_its_tenant_until_it_is_revoked(self, tmp_path: Path) -> None:
         with open_memory(tmp_path / "memory.db", worker=False) as memory:
-            door = open_entrance(IdentityPolicy(tenant="home"), memory.service_key)
+            door = open_entrance(IdentityPolicy(tenant="home"), memory.service_key, memory.visitor)
             key, text = memory.make_service_key("客服", tenant="acme", roles=["agent"])
             other, _ = memory.make_service_key("audit", tenant="acme", roles=[Role.AUDITOR])
             known = door.identify(text, now())
@@ -243,7 +243,7 @@ class TestSettings:
                 entrance(**more)
 
     def test_no_token_is_trusted_where_no_issuer_is(self) -> None:
-        door = open_entrance(IdentityPolicy(), lambda _: None)
+        door = open_entrance(IdentityPolicy(), lambda _: None, lambda _: None)
         assert door.identify(None, now()).proof is Proof.LOCAL
         with pytest.raises(NotIdentified, match=r"identity\.mode"):
             door.identify(Issuer().token(), now())

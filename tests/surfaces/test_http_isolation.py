@@ -34,8 +34,8 @@ from tests.surfaces.served import Served, running, trusting
 IDS = {"memory": "m1", "question": "q2", "plan": "p1", "job": "4", "event": "h1-h1", "kind": "run", "name": "s1"}
 """What a path may name; all of it exists in the memory of ming of acme."""
 AUDITED, ADMINISTERED = {"receipts", "ledger"}, "/v1/admin/"
-ABOUT_NOBODY = {"mem0_ping"}
-"""Asks whether a key is good, of no user in particular."""
+ABOUT_NOBODY = {"mem0_ping", "open_visitor"}
+"""Asks whether a key is good, and makes somebody who was not there: of no user in particular."""
 
 
 @dataclass(frozen=True)

@@ -225,7 +225,7 @@ def test_tokens_of_one_s_own_issuer_open_the_service(jiyi: Cli) -> None:
 
         assert whoami(made["token"]).json() == {
             "proof": "token", "who": "user", "tenant": "acme", "user": "李明", "roles": ["user"],
-            "rights": ["audit", "read", "write"],
+            "rights": ["audit", "decide", "read", "write"],
         }  # fmt: skip
         assert whoami(short).status_code == 403
         assert whoami(service["key"], **{"X-Jiyi-User": "nora"}).json()["user"] == "nora"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import hmac
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
+
+from jiyi.domain.scope import Scope
+from jiyi.errors import InputError
 
 
 class Role(StrEnum):
@@ -15,21 +22,25 @@ class Role(StrEnum):
     AGENT = "agent"  # reads and writes for somebody
     AUDITOR = "auditor"  # reads the ledger, and nothing else
     ADMIN = "admin"  # of a tenant
+    VISITOR = "visitor"  # nobody that is known yet (SPEC S3)
 
 
 class Right(StrEnum):
     READ = "read"
     WRITE = "write"
+    DECIDE = "decide"  # how much is kept, and for how long
     AUDIT = "audit"  # read what was changed, and by whom
     ADMINISTER = "administer"  # the users and the jobs of the tenant
 
 
 RIGHTS: Mapping[Role, frozenset[Right]] = MappingProxyType(
     {
-        Role.USER: frozenset({Right.READ, Right.WRITE, Right.AUDIT}),
-        Role.AGENT: frozenset({Right.READ, Right.WRITE}),
+        Role.USER: frozenset({Right.READ, Right.WRITE, Right.DECIDE, Right.AUDIT}),
+        Role.AGENT: frozenset({Right.READ, Right.WRITE, Right.DECIDE}),
         Role.AUDITOR: frozenset({Right.AUDIT}),
         Role.ADMIN: frozenset(Right),
+        # A visitor dies on its day: it cannot put that off.
+        Role.VISITOR: frozenset({Right.READ, Right.WRITE}),
     }
 )
 
@@ -68,3 +79,55 @@ def parse_key(text: str) -> tuple[str, str]:
 def digest_of(secret: str) -> bytes:
     """What is kept of a secret. It is 32 random bytes, so that nothing slower is needed against guessing."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
+
+# ------------------------------------------------------------------ visitors
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody whom the host does not know yet: a scope of its own for a while (SPEC S3). `token` opens it until `until`."""
+
+    scope: Scope
+    until: datetime
+    token: str = field(repr=False)
+
+
+VISITOR_PREFIX = "jiyi_an_"
+
+
+def visitor_name(fingerprint: str, tenant: str, secret: bytes) -> str:
+    """The user that stands for a device. The same device is the same visitor, and nobody can tell the device from its name."""
+    told = f"visitor\0{tenant}\0{fingerprint}".encode()
+    return f"visitor-{hmac.digest(secret, told, hashlib.sha256).hex()[:24]}"
+
+
+def visitor_token(scope: Scope, until: datetime, secret: bytes) -> str:
+    """What a visitor calls with: who it is and until when, signed with the secret of the database."""
+    told = json.dumps([scope.tenant, scope.user, round(until.timestamp())], ensure_ascii=False).encode()
+    return f"{VISITOR_PREFIX}{_coded(told)}.{_coded(_signed(told, secret))}"
+
+
+def read_visitor(token: str, secret: bytes) -> tuple[Scope, datetime] | None:
+    """Who a token is of, and until when; None where it is not one of ours."""
+    told, _, signature = token.removeprefix(VISITOR_PREFIX).partition(".")
+    try:
+        body, given = _decoded(told), _decoded(signature)
+        if not token.startswith(VISITOR_PREFIX) or not hmac.compare_digest(given, _signed(body, secret)):
+            return None
+        tenant, user, until = json.loads(body)
+        return Scope(user, tenant), datetime.fromtimestamp(until, UTC)
+    except (binascii.Error, ValueError, InputError):
+        return None
+
+
+def _signed(told: bytes, secret: bytes) -> bytes:
+    return hmac.digest(secret, b"visitor token\0" + told, hashlib.sha256)
+
+
+def _coded(told: bytes) -> str:
+    return base64.urlsafe_b64encode(told).decode().rstrip("=")
+
+
+def _decoded(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

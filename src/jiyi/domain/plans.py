@@ -69,6 +69,7 @@ class Verb(StrEnum):
     RESUME = "resume"
     CONSENT = "consent"
     TRIM = "trim"
+    LINK = "link"
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,6 +315,14 @@ class ForgottenUsers(Shape):
         return cls(dry_run=dry_run, users={user: Proof.of(r, zone) for user, r in receipts.items()})
 
 
+class Visitor(Shape):
+    """`token` opens the memory of this visitor until `until`; then all of it is forgotten."""
+
+    user: str
+    token: str
+    until: Moment
+
+
 class Caller(Shape):
     """Who calls, and whose memory that reaches."""
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from jiyi.domain.access import KEY_PREFIX, Role, ServiceKey, digest_of, parse_key
+from jiyi.domain.access import KEY_PREFIX, VISITOR_PREFIX, Role, ServiceKey, digest_of, parse_key
+from jiyi.domain.scope import Scope
 from jiyi.errors import NotIdentified, SettingsError
 from jiyi.settings import IdentityPolicy
 from jiyi.surfaces.auth.identity import Identity, Proof
@@ -19,6 +20,9 @@ LOCAL_USER = "me"
 
 FindKey = Callable[[str], ServiceKey | None]
 """The service key of an id, as `MemoryLayer.service_key` gives it."""
+FindVisitor = Callable[[str], Scope | None]
+"""Whose token of a visitor it is, as `MemoryLayer.visitor` gives it."""
+OURS = (KEY_PREFIX, VISITOR_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Entrance:
 
     policy: IdentityPolicy
     find_key: FindKey
+    find_visitor: FindVisitor
     tokens: Tokens | None
 
     @property
@@ -36,7 +41,7 @@ class Entrance:
 
     def waits_for(self, bearer: str | None, now: datetime) -> bool:
         """Whether `identify` may have to ask the issuer, so that a thread is the better place for it."""
-        ours = bearer is None or bearer.startswith(KEY_PREFIX)
+        ours = bearer is None or bearer.startswith(OURS)
         return not ours and self.tokens is not None and not self.tokens.ready_for(bearer or "", now)
 
     def identify(self, bearer: str | None, now: datetime) -> Identity:
@@ -50,6 +55,8 @@ class Entrance:
         """
         if bearer is not None and bearer.startswith(KEY_PREFIX):
             return self._service(bearer)
+        if bearer is not None and bearer.startswith(VISITOR_PREFIX):
+            return self._visitor(bearer)
         if self.tokens is None:
             if bearer is not None:
                 raise NotIdentified("this service has no issuer whose tokens it trusts: set identity.mode to jwt")
@@ -67,12 +74,19 @@ class Entrance:
             raise NotIdentified("there is no such service key, or it was revoked")
         return Identity(Proof.KEY, found.tenant, None, found.roles, f"key {found.id}")
 
+    def _visitor(self, bearer: str) -> Identity:
+        """SPEC S3: it may talk and be answered, in a memory of its own."""
+        found = self.find_visitor(bearer)
+        if found is None:
+            raise NotIdentified("there is no such visitor, or its time is over")
+        return Identity(Proof.TOKEN, found.tenant, found.user, frozenset({Role.VISITOR}), "visitor")
 
-def open_entrance(policy: IdentityPolicy, find_key: FindKey) -> Entrance:
+
+def open_entrance(policy: IdentityPolicy, find_key: FindKey, find_visitor: FindVisitor) -> Entrance:
     """Raises: SettingsError: a mode that cannot work as it is set."""
     if policy.mode == "local":
-        return Entrance(policy, find_key, None)
-    return Entrance(policy, find_key, Tokens(open_keys(policy), policy))
+        return Entrance(policy, find_key, find_visitor, None)
+    return Entrance(policy, find_key, find_visitor, Tokens(open_keys(policy), policy))
 
 
 def check_binding(policy: IdentityPolicy, host: str) -> None:

@@ -285,6 +285,22 @@ class GiveConsent(Body):
     dry_run: bool = False
 
 
+class OpenVisitor(BaseModel):
+    model_config = examples({"fingerprint": "d41d8cd98f00b204"}, {})
+
+    tenant: Name | None = None
+    fingerprint: Name | None = Field(
+        None, description="What you tell devices by: the same one is the same visitor while it lives. It is not stored."
+    )
+
+
+class Link(Body):
+    model_config = examples({"token": "jiyi_an_…", "dry_run": True})
+
+    token: Annotated[str, Field(min_length=1, max_length=2000, description="The visitor's.")]
+    dry_run: bool = Field(False, description="Only say what would change.")
+
+
 class ForgetTenant(DryRun):
     model_config = examples({"tenant": "acme", "dry_run": True})
 

@@ -16,10 +16,10 @@ from starlette.exceptions import HTTPException
 
 from jiyi.domain.access import Right
 from jiyi.domain.scope import Scope, check_name
-from jiyi.errors import InputError, PlanRefused, SettingsError
+from jiyi.errors import InputError, NotAllowed, PlanRefused, SettingsError
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
-from jiyi.surfaces.auth.identity import Identity, check_names, scope_of
+from jiyi.surfaces.auth.identity import Identity, Proof, check_names, scope_of
 from jiyi.surfaces.chats.exchange import Mode, read_mode
 from jiyi.surfaces.http.service import Service
 
@@ -228,12 +228,12 @@ def entering(right: Right, names: Names | None = None) -> Callable[..., Awaitabl
     return enter
 
 
-def changing(names: Names | None = None) -> Callable[..., Awaitable[Call]]:
+def changing(names: Names | None = None, right: Right = Right.WRITE) -> Callable[..., Awaitable[Call]]:
     async def change(
         request: Request, user: UserHeader = None, where: ZoneHeader = None, key: OnceHeader = None
     ) -> Call:  # fmt: skip
         """A request that changes something, once where it has a key."""
-        call = await _enter(request, Right.WRITE, user, where, names)
+        call = await _enter(request, right, user, where, names)
         if key is None:
             return call
         asked = b"\0".join([request.method.encode(), str(request.url.path).encode(), str(request.url.query).encode()])
@@ -243,12 +243,24 @@ def changing(names: Names | None = None) -> Callable[..., Awaitable[Call]]:
     return change
 
 
-async def known(request: Request, user: UserHeader = None) -> Identity:
-    """Whoever calls, where it is about nobody's memory. Names are looked at all the same."""
-    identity: Identity = request.state.identity
-    check_names(identity, *_named(request, {}, [user], None))
-    _check_known(request, {})
-    identity.check(Right.READ)
+def knowing(right: Right) -> Callable[..., Awaitable[Identity]]:
+    async def know(request: Request, user: UserHeader = None) -> Identity:
+        """Whoever calls, where it is about nobody's memory. Names are looked at all the same."""
+        service: Service = request.app.state.service
+        identity: Identity = request.state.identity
+        body = await _json(request, service.policy.depth)
+        _check_known(request, body)
+        check_names(identity, *_named(request, body, [user], None))
+        identity.check(right)
+        return identity
+
+    return know
+
+
+async def opening(identity: Annotated[Identity, Depends(knowing(Right.WRITE))]) -> Identity:
+    """Whoever may bring visitors in: a service, for its tenant, and the user of this machine."""
+    if identity.proof is Proof.TOKEN:
+        raise NotAllowed("visitors are opened by a service, with a key of its own")
     return identity
 
 
@@ -271,7 +283,9 @@ async def chat(
 Reading: TypeAlias = Annotated[Call, Depends(entering(Right.READ))]
 Writing: TypeAlias = Annotated[Call, Depends(entering(Right.WRITE))]
 Changing: TypeAlias = Annotated[Call, Depends(changing())]
+Deciding: TypeAlias = Annotated[Call, Depends(changing(right=Right.DECIDE))]
 Auditing: TypeAlias = Annotated[Call, Depends(entering(Right.AUDIT))]
 Chatting: TypeAlias = Annotated[Chat, Depends(chat)]
-Known: TypeAlias = Annotated[Identity, Depends(known)]
+Known: TypeAlias = Annotated[Identity, Depends(knowing(Right.READ))]
+Opening: TypeAlias = Annotated[Identity, Depends(opening)]
 Administering: TypeAlias = Annotated[Call, Depends(entering(Right.ADMINISTER))]

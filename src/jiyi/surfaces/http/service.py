@@ -34,7 +34,7 @@ class Service:
         self.memory, self.clock = memory, clock
         self.settings: Settings = memory.settings
         self.policy = self.settings.service
-        self.entrance: Entrance = open_entrance(self.settings.identity, memory.service_key)
+        self.entrance: Entrance = open_entrance(self.settings.identity, memory.service_key, memory.visitor)
         self.limits = Limits(self.policy, monotonic)
         self.metrics = Metrics(memory, clock, process)
         self.upstreams = Upstreams(self.settings.proxy, environment)

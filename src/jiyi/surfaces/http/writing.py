@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated, Any
@@ -17,8 +18,10 @@ from jiyi.errors import InputError
 from jiyi.pipelines.gateway import Receipt
 from jiyi.surfaces import changed, shapes
 from jiyi.surfaces.http import bodies
-from jiyi.surfaces.http.calls import Call, Changing, Reading, Writing
+from jiyi.surfaces.http.calls import SURFACE, Call, Changing, Deciding, Opening, Reading, Writing
 from jiyi.surfaces.http.reading import MemoryPath
+from jiyi.surfaces.http.service import Service
+from jiyi.surfaces.shapes import moment
 
 router = APIRouter()
 
@@ -161,11 +164,37 @@ def _sent(path: Path) -> Iterator[None]:
         raise
 
 
+# ------------------------------------------------------------------ visitors
+
+
+@router.post("/visitors", tags=["Visitors"])
+async def open_visitor(body: bodies.OpenVisitor, request: Request, identity: Opening) -> changed.Visitor:
+    """A temporary identity for somebody who is not known yet, for the tenant of a service key. It dies by itself."""
+    service: Service = request.app.state.service
+    made = await service.in_thread(
+        lambda: service.memory.open_visitor(tenant=identity.tenant, fingerprint=body.fingerprint)
+    )
+    return changed.Visitor(user=made.scope.user, token=made.token, until=moment(made.until, UTC))
+
+
+@router.post("/visitors/link", tags=["Visitors"])
+async def link(body: bodies.Link, call: Writing) -> changed.Receipt:
+    """A visitor turned out to be this user: what it said is judged in the user's memory and overwrites nothing there."""
+
+    def work() -> Receipt:
+        scope = call.scope
+        return call.service.memory.link(
+            body.token, scope.user, tenant=scope.tenant, dry_run=body.dry_run, surface=SURFACE, who=call.identity.who
+        )
+
+    return await receipt_of(call, work, dry_run=body.dry_run)
+
+
 # ------------------------------------------------------------------ what is kept
 
 
 @router.put("/retention", tags=["What is kept"])
-async def set_retention(body: bodies.Keep, call: Changing) -> changed.Receipt:
+async def set_retention(body: bodies.Keep, call: Deciding) -> changed.Receipt:
     """Choose how much of talk is kept from now on; with `past` also of what is stored."""
     return await receipt_of(
         call, lambda: call.me.retention(body.detail, past=body.past, dry_run=body.dry_run), dry_run=body.dry_run
@@ -173,21 +202,21 @@ async def set_retention(body: bodies.Keep, call: Changing) -> changed.Receipt:
 
 
 @router.post("/pause", tags=["What is kept"])
-async def pause(call: Changing, body: bodies.DryRun | None = None) -> changed.Receipt:
+async def pause(call: Deciding, body: bodies.DryRun | None = None) -> changed.Receipt:
     """Write nothing at all until `/v1/resume`. Recall goes on."""
     dry = body is not None and body.dry_run
     return await receipt_of(call, lambda: call.me.pause(dry_run=dry), dry_run=dry)
 
 
 @router.post("/resume", tags=["What is kept"])
-async def resume(call: Changing, body: bodies.DryRun | None = None) -> changed.Receipt:
+async def resume(call: Deciding, body: bodies.DryRun | None = None) -> changed.Receipt:
     """Go on after a pause."""
     dry = body is not None and body.dry_run
     return await receipt_of(call, lambda: call.me.resume(dry_run=dry), dry_run=dry)
 
 
 @router.put("/consent", tags=["What is kept"])
-async def consent(body: bodies.GiveConsent, call: Changing) -> changed.Receipt:
+async def consent(body: bodies.GiveConsent, call: Deciding) -> changed.Receipt:
     """Record the user's answer to a data-use notice."""
     return await receipt_of(
         call,

@@ -79,7 +79,7 @@ def mcp_app(
     """
     policy, service = layer.settings.identity, layer.settings.service
     check_binding(policy, host)
-    entrance = open_entrance(policy, layer.service_key)
+    entrance = open_entrance(policy, layer.service_key, layer.visitor)
     limits = Limits(service, monotonic)
     if entrance.local:
         identity = configured(user, tenant)
