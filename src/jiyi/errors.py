@@ -31,6 +31,7 @@
     │   └── SpendingLimitReached       the day's limit of tokens or money
     ├── NotIdentified                  a service was called without a token, or with one that proves nothing
     ├── NotAllowed                     whoever calls is known, and may not do this
+    │   └── NobodyNamed                a service calls, and does not say for which user
     ├── TooManyRequests                more calls in a minute than the settings allow; says how long to wait
     ├── IssuerUnreachable              the keys of the issuer of a token cannot be had now
     ├── SettingsError (also ValueError)    a setting that cannot be used
@@ -148,7 +149,7 @@ class MemoryPaused(PlanRefused):
     """The user paused this memory: nothing is written until it is resumed (SPEC C5)."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"this memory is paused, so {what} must wait: resume() it first, or run `jiyi resume`")
+        super().__init__(f"this memory is paused, so {what} must wait until it is resumed")
 
 
 class StoreError(JiyiError):
@@ -243,6 +244,10 @@ class NotIdentified(JiyiError):
 
 class NotAllowed(JiyiError):
     """Whoever calls is known, and may not do this (SPEC S2)."""
+
+
+class NobodyNamed(NotAllowed):
+    """A service calls, and does not say for which user of its tenant (SPEC S2)."""
 
 
 class TooManyRequests(JiyiError):

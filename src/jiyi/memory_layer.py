@@ -113,7 +113,7 @@ class MemoryLayer:
             return known and unit.jobs.revive(job_id, self._clock(), approved=role == ADMIN)
 
         if not self._store.write(revive):
-            raise NotFound(f"no dead job {job_id}: dead_jobs() lists them")
+            raise NotFound(f"no dead job {job_id} here: it was queued again already, or never died")
         self._engine.wake()
 
     def make_service_key(
@@ -151,7 +151,7 @@ class MemoryLayer:
     def revoke_service_key(self, key_id: str) -> None:
         """From now on it opens nothing. Raises: NotFound: there is none, or it was revoked before."""
         if not self._store.write(lambda unit: unit.service_keys.revoke(key_id, self._clock())):
-            raise NotFound(f"no service key {key_id} that is still good: service_keys() lists them")
+            raise NotFound(f"no service key {key_id} that is still good")
 
     def open_visitor(self, *, tenant: str = "default", fingerprint: str | None = None) -> Visitor:
         """A temporary identity for somebody whom the host does not know (SPEC S3): `visitor.scope` is whose memory it is,
@@ -244,7 +244,7 @@ class MemoryLayer:
         """Forget everything of every user of a tenant. Takes and raises what `forget_user` does."""
         scopes = [s for s in self.scopes() if s.tenant == tenant]
         if not scopes:
-            raise NotFound(f"no tenant {tenant!r} here: scopes() lists them")
+            raise NotFound(f"no tenant {tenant!r} here")
         return dict(zip(scopes, self._forget_all(scopes, role, surface, dry_run=dry_run), strict=True))
 
     def _forget_all(
@@ -252,7 +252,7 @@ class MemoryLayer:
     ) -> list[ForgettingReceipt]:
         _check_admin(role, "forget for others")
         if unknown := set(scopes) - set(self.scopes()):
-            raise NotFound(f"no user {', '.join(map(str, unknown))} here: scopes() lists them")
+            raise NotFound(f"no user {', '.join(map(str, unknown))} here")
         request, actor = Request(everything=True), Actor(ADMIN, surface)
         found = [self._engine.forget(s, request, actor, dry_run=dry_run, purge=False).proof for s in scopes]
         if not dry_run:

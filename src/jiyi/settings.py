@@ -289,6 +289,8 @@ class ServicePolicy:
     threads: int = 16
     # A user whose reading takes longer than this is read in a thread, so that nobody else waits for it.
     inline_seconds: float = 0.03
+    # A body of which nothing comes for so long is given up, so that no caller can hold a request, or a stop, for ever.
+    body_seconds: float = 5.0
     # How long a stop waits for the requests under way.
     stop_seconds: float = 30.0
     # Whether /metrics answers.

@@ -232,6 +232,11 @@ def test_refused_changes_exit_with_1(jiyi: Cli) -> None:
 # ------------------------------------------------------------------ whose memory
 
 
+def test_an_empty_name_is_no_way_to_say_the_usual_one(jiyi: Cli) -> None:
+    for empty in ("--tenant", "--user"):
+        assert "is empty" in jiyi("remember", "I live in Leeds", empty, "", code=1).stderr
+
+
 def test_users_and_tenants_do_not_see_each_other(jiyi: Cli) -> None:
     jiyi("remember", "我住在杭州", "--user", "lin")
     jiyi("remember", "I live in Leeds", "--user", "lin", "--tenant", "acme")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -253,7 +254,7 @@ def test_a_correction_names_the_version_that_it_means(client: httpx2.Client) -> 
     ("path", "key"), [("memories", "memories"), ("ledger", "plans"), ("messages", "messages"), ("sessions", "sessions")]
 )
 def test_pages_hold_everything_once(client: httpx2.Client, path: str, key: str) -> None:
-    for number in range(7):
+    for number in range(6):
         turn = {"role": "user", "text": f"word {number}", "id": f"a{number}", "session": f"s{number}"}
         good(client.post("/v1/messages", json={"messages": [turn]}))
         good(client.post("/v1/memories", json={"text": f"第{number}号柜子放着礼物{number}"}))
@@ -268,6 +269,7 @@ def test_pages_hold_everything_once(client: httpx2.Client, path: str, key: str) 
             break
     found = [item for page in (reversed(pages) if path == "messages" else pages) for item in page]
     assert found == every[key]
+    assert all(pages), "a cursor led to a page with nothing on it"
     assert max(map(len, pages)) == 3
     elsewhere = "ledger" if path == "memories" else "memories"
     cursor = good(client.get(f"/v1/{path}", params={"limit": 3}))["cursor"]
@@ -574,3 +576,43 @@ def test_the_document_has_examples_in_both_languages(client: httpx2.Client) -> N
             assert found["summary"], (method, path)
             assert found["description"].endswith("."), (method, path)
             assert set(map(str, WHEN)) <= set(found["responses"]), (method, path)
+
+
+# ------------------------------------------------------------------ what callers are spared
+
+
+def test_a_body_that_stops_coming_holds_nothing(tmp_path: Path) -> None:
+    """Neither a request nor, when the service is to stop, the stop."""
+    with served(tmp_path / "memory.db", worker=False, service={"body_seconds": 0.2}) as here:
+        host, port = here.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as line:
+            head = f"POST /v1/memories HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+            line.sendall(head.encode() + b'{"text": "I live in Leeds')
+            answer = b""
+            while piece := line.recv(65536):
+                answer += piece
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"nothing was done" in answer
+        assert here.memory.scope("me").memories(status=None) == []
+
+
+def test_errors_that_reach_every_surface_name_no_command_and_no_method() -> None:
+    """What is said below the surfaces is read over HTTP and MCP too, where neither is there."""
+    source = Path(errors.__file__).parent
+    files = [
+        *source.glob("pipelines/**/*.py"),
+        *source.glob("memory_*.py"),
+        source / "scoped_memory.py",
+        source / "errors.py",
+    ]
+    said = [
+        (file.name, found)
+        for file in files
+        for found in re.findall(
+            r"(?:raise (?:NotFound|InputError|PlanRefused)|super\(\).__init__)\([^\n]*", file.read_text("utf-8")
+        )
+    ]
+    assert len(said) > 60
+    assert [
+        (name, text) for name, text in said if "`jiyi " in text or re.search(r"\b[a-z_]+\(\) (lists|it first)", text)
+    ] == []

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from jiyi.domain.access import Right, Role, rights_of
 from jiyi.domain.scope import Scope
-from jiyi.errors import NotAllowed
+from jiyi.errors import NobodyNamed, NotAllowed
 
 
 class Proof(StrEnum):
@@ -53,13 +53,13 @@ def scope_of(identity: Identity, *, users: Iterable[str] = (), tenants: Iterable
 
     Raises:
         NotAllowed: a name that is not the token's, or several that differ. The same words whether the one named exists
-            or not. InputError: a name that cannot be one.
+            or not. NobodyNamed: a service that does not say for whom. InputError: a name that cannot be one.
     """
     named_users, named_tenants = set(users), set(tenants)
     check_names(identity, named_users, named_tenants)
     user = next(iter(named_users), identity.user)
     if user is None:
-        raise NotAllowed("say which user of the tenant this is for: a service key belongs to none")
+        raise NobodyNamed("say which user of the tenant this is for: a service key belongs to none")
     return Scope(user, next(iter(named_tenants), identity.tenant))
 
 

@@ -90,8 +90,9 @@ class Call:
     def __init__(self, common: Common) -> None:
         self.common = common
         self.out = Output(json=common.json, quiet=common.quiet)
-        self.user = common.user or os.environ.get("JIYI_USER") or "me"
-        self.tenant = common.tenant or os.environ.get("JIYI_TENANT") or "default"
+        # An empty name is a mistake, and no way to say the usual one: where it is used it is refused.
+        self.user = (os.environ.get("JIYI_USER") or "me") if common.user is None else common.user
+        self.tenant = (os.environ.get("JIYI_TENANT") or "default") if common.tenant is None else common.tenant
         self.now = wall_clock()
 
     @cached_property

@@ -5,6 +5,7 @@ A plain ASGI wrapper, so that whoever is not known is turned away before a byte 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import traceback
@@ -96,12 +97,19 @@ class Edge:
         return self._service.settings.limits.archive_bytes if archive else self._service.policy.body_bytes
 
     def _counted(self, scope: Scope, receive: Receive) -> Receive:
-        """What comes in, up to the limit: a body that does not say its length is counted."""
-        most, came = self._most(scope), 0
+        """What comes in, up to the limit: a body that does not say its length is counted. One that stops coming is given up."""
+        most, came, whole = self._most(scope), 0, False
 
         async def counting() -> Message:
-            nonlocal came
-            message = await receive()
+            nonlocal came, whole
+            if whole:
+                return await receive()  # whoever asks now waits for the caller to go
+            try:
+                async with asyncio.timeout(self._service.policy.body_seconds):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408) from None
+            whole = not message.get("more_body", False)
             came += len(message.get("body", b""))
             if came > most:
                 raise HTTPException(413, f"the body is above the limit of {most:,} bytes: nothing was done")

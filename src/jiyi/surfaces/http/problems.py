@@ -43,6 +43,7 @@ WHEN: Mapping[int, str] = {
     401: "No token, or one that proves nothing.",
     403: "Known, but not allowed: the right is missing, or another user or tenant is named.",
     404: "Nothing of that id here. An id of somebody else is not here either.",
+    408: "The body stopped coming.",
     409: "It cannot be done as things stand; `detail` says why.",
     412: "It was changed since the version in `If-Match`.",
     413: "Above a limit of size.",
@@ -56,6 +57,7 @@ WHEN: Mapping[int, str] = {
 NEXT: Mapping[int, str] = {
     400: "the body cannot be read: send JSON in UTF-8, not nested too deeply; nothing was done",
     404: "nothing is at this address: /v1/openapi.json lists what there is",
+    408: "the body stopped coming: send the request again, whole; nothing was done",
     405: "this address does not take that method: see Allow, and /v1/openapi.json",
 }
 """What is said where the framework only names the status."""

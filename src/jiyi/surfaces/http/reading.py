@@ -90,11 +90,14 @@ async def history(
 ) -> shapes.MessagePage:
     """What was said, in order: the latest turns first page, earlier ones on the pages that follow."""
     before = place_in("messages", cursor)
+    # Around a turn there are no pages; else one more than is shown says whether there is another.
+    many = limit if around is not None else limit + 1
     found = await call.read(
-        lambda: call.me.history(session=session, around=around, before=before, since=since, until=until, limit=limit)
+        lambda: call.me.history(session=session, around=around, before=before, since=since, until=until, limit=many)
     )
     turns = shapes.messages(found.messages, call.zone)
-    more = around is None and len(turns) == limit
+    more = len(turns) > limit
+    turns = turns[1:] if more else turns
     return shapes.MessagePage(messages=turns, cursor=cursor_of("messages", turns[0].id) if more else None)
 
 

@@ -14,6 +14,7 @@ from jiyi.errors import (
     InstructsAgent,
     JiyiError,
     MemoryPaused,
+    NobodyNamed,
     NotAllowed,
     NotFound,
     PlanRefused,
@@ -29,6 +30,10 @@ from jiyi.pipelines.context import fence
 log = logging.getLogger("jiyi.mcp")
 
 NEXT: Sequence[tuple[type[JiyiError], str]] = (
+    (
+        NobodyNamed,
+        "Do not call again: this connection is a service's. Tell the user that it must be set up with their own token.",
+    ),
     (NotAllowed, "Leave out who it is for: the connection decides that."),
     (TooManyRequests, "Wait, and call less often."),
     (NotFound, "Ids come from memory_search, memory_context, memory_get_profile and memory_history: look there."),
