@@ -237,6 +237,16 @@ def test_an_empty_name_is_no_way_to_say_the_usual_one(jiyi: Cli) -> None:
         assert "is empty" in jiyi("remember", "I live in Leeds", empty, "", code=1).stderr
 
 
+def test_a_visitor_is_opened_and_linked(jiyi: Cli) -> None:
+    opened = jiyi.json("visitor", "open", "--fingerprint", "device 7")
+    jiyi("remember", "I like green tea", "--user", opened["user"])
+    shown = jiyi.json("visitor", "link", opened["token"], "--user", "ming", "--dry-run")
+    assert (shown["verb"], shown["plan"], len(shown["changes"])) == ("link", None, 1)
+    assert "green tea" in jiyi("visitor", "link", opened["token"], "--user", "ming").stdout
+    assert "green tea" in jiyi("recall", "tea", "--user", "ming").stdout
+    assert "no such visitor" in jiyi("visitor", "link", "jiyi_an_x", "--user", "ming", code=3).stderr
+
+
 def test_users_and_tenants_do_not_see_each_other(jiyi: Cli) -> None:
     jiyi("remember", "我住在杭州", "--user", "lin")
     jiyi("remember", "I live in Leeds", "--user", "lin", "--tenant", "acme")

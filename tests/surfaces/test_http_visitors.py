@@ -50,6 +50,7 @@ def test_a_visitor_from_opening_to_its_end(
             visitor.get("/v1/profile", params={"user": "ming"}),
             visitor.post("/v1/pause"),
             visitor.put("/v1/retention", json={"detail": "minimal"}),
+            visitor.post("/v1/import", content=b"PK", headers={"Content-Type": "application/zip"}),
             visitor.get("/v1/ledger"),
             visitor.post("/v1/visitors", json={}),
             visitor.post(link, json={"token": token, "user": "ming"}),

@@ -250,3 +250,8 @@ keys.command("add")(with_common(serving.add_key))
 keys.command("list")(with_common(serving.list_keys))
 keys.command("revoke")(with_common(serving.revoke_key))
 app.add_typer(keys, name="key", rich_help_panel="Serve")
+
+visitors = typer.Typer(help="People whom nobody knows yet, whose memory dies by itself.", no_args_is_help=True)
+visitors.command("open")(with_common(serving.open_visitor))
+visitors.command("link")(with_common(serving.link_visitor))
+app.add_typer(visitors, name="visitor", rich_help_panel="Serve")

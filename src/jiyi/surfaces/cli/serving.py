@@ -1,4 +1,4 @@
-"""Commands of the service: serve, token, key."""
+"""Commands of the service: serve, token, key, visitor."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jiyi.assembly import open_memory
 from jiyi.domain.access import Role
 from jiyi.errors import MissingExtra
 from jiyi.surfaces.chats.upstreams import read_upstreams
-from jiyi.surfaces.cli.calls import Call
+from jiyi.surfaces.cli.calls import SURFACE, Call
 from jiyi.surfaces.cli.output import Line
-from jiyi.surfaces.cli.wording import moment
+from jiyi.surfaces.cli.wording import moment, receipt_document, receipt_lines
 
 EXTRA = "the service (fastapi, uvicorn, joserfc, httpx2 and prometheus-client)"
 PACKAGES = {"httpx2", "fastapi", "uvicorn", "joserfc", "prometheus_client", "starlette", "pydantic"}
@@ -136,6 +136,34 @@ def revoke_key(
     with call.layer() as layer:
         layer.revoke_service_key(key)
     call.out.show({"revoked": key}, [f"revoked {key}"])
+
+
+def open_visitor(
+    call: Call,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What you tell devices by: the same is the same visitor. Not stored."),
+    ] = None,
+) -> None:
+    """Open a visitor of --tenant: somebody whom nobody knows yet, all of whose memory goes after identity.visitor_hours."""
+    with call.layer() as layer:
+        made = layer.open_visitor(tenant=call.tenant, fingerprint=fingerprint)
+    call.out.note(f"{made.scope.user} until {moment(made.until, call.zone)}; the token is what it calls with")
+    call.out.verbatim(
+        {"user": made.scope.user, "token": made.token, "until": moment(made.until, call.zone)}, made.token
+    )  # fmt: skip
+
+
+def link_visitor(
+    call: Call,
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="The visitor's.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
+) -> None:
+    """Say that a visitor was --user: what it said is judged in that memory, and ends nothing there."""
+    with call.layer() as layer:
+        done = layer.link(token, call.user, tenant=call.tenant, dry_run=dry_run, surface=SURFACE)
+        document = receipt_document(done, call.of(layer), call.zone, dry_run=dry_run)
+    call.out.show(document, receipt_lines(done, "would link" if dry_run else "linked"))
 
 
 def _document(key: Any, call: Call) -> dict[str, Any]:

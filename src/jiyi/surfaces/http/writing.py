@@ -18,7 +18,7 @@ from jiyi.errors import InputError
 from jiyi.pipelines.gateway import Receipt
 from jiyi.surfaces import changed, shapes
 from jiyi.surfaces.http import bodies
-from jiyi.surfaces.http.calls import SURFACE, Call, Changing, Deciding, Opening, Reading, Writing
+from jiyi.surfaces.http.calls import SURFACE, Call, Changing, Deciding, Opening, Reading, Restoring, Writing
 from jiyi.surfaces.http.reading import MemoryPath
 from jiyi.surfaces.http.service import Service
 from jiyi.surfaces.shapes import moment
@@ -279,7 +279,7 @@ def _remove(folder: Path) -> None:
         }
     },
 )
-async def import_(request: Request, call: Writing, dry_run: DryRun = False) -> changed.Archive:
+async def import_(request: Request, call: Restoring, dry_run: DryRun = False) -> changed.Archive:
     """Bring an export back exactly as it was, into a memory that holds nothing."""
     with TemporaryDirectory(prefix="jiyi-") as folder:
         path = Path(folder) / "memory.zip"
