@@ -51,7 +51,7 @@ class RedactionRules:
     prose: frozenset[str]
     articles: frozenset[str]
     candidates: tuple[re.Pattern[str], ...]
-    vendor_starts: tuple[str, ...]
+    vendors_seen: re.Pattern[str]
     names_seen: re.Pattern[str]
     distant: re.Pattern[str]
     open_keys: frozenset[str]
@@ -100,7 +100,7 @@ def parse_redaction(data: Mapping[str, Any]) -> RedactionRules:
                 [*names, *phrases, *starts, *(w for n in named for w in n.words if len(w) > 3 or not w.isascii())],
                 urls["cookies"],
             ),
-            vendor_starts=tuple(starts),
+            vendors_seen=re.compile(_tree(starts)),
             names_seen=re.compile(_tree({"pass", "pw"}.union(j for n in names for j in _joints(n.lower())))),
             distant=_distant([*assigned["password_zh"], *assigned["key_zh"]]),
             open_keys=frozenset(assigned["open_keys"]),
@@ -200,7 +200,7 @@ def _phrases(names: Sequence[str]) -> re.Pattern[str]:
 
 # What shows that there may be something, besides the words of the rules.
 _SIGNS = (
-    "_key", "cookie", "cvv", "cvc", ":5432:", ":5433:", ":6432:", "creds", "authorization", "账号密码", "用户名密码", "账密", "pw is ", "net use ", "privatekey", "private-lines", " code", "验证码", "jdbc:", "sqlplus", "signature", "@", "://", "::", "-----begin", " -p", " -a", " -u", "bearer ", "basic ", "plate", "护照", "passport",
+    "box ", "straße ", "strasse ", "weg ", "platz ", "allee ", "gasse ", " dot ", "(dot", "[dot", "_key", "cookie", "cvv", "cvc", ":5432:", ":5433:", ":6432:", "creds", "authorization", "账号密码", "用户名密码", "账密", "pw is ", "net use ", "privatekey", "private-lines", " code", "验证码", "jdbc:", "sqlplus", "signature", "@", "://", "::", "-----begin", " -p", " -a", " -u", "bearer ", "basic ", "plate", "护照", "passport",
     *(f"{word}{blank}{mark}" for word in ("pass", "pw") for blank in ("", " ") for mark in ":="),
 )  # fmt: skip
 
@@ -212,13 +212,11 @@ def _candidates(words: Sequence[str], cookies: Sequence[str]) -> tuple[re.Patter
         re.compile(
             r"\d(?:(?:[ ().x-]{0,3}\d){5}|[a-z]? ?[号栋幢座弄]|楼[- ]?\d|[a-z]?,? (?:[nsew]\.? )?[a-z0-9'’.-]+ [a-z]|\d{0,2}\.(?:\d{1,3}\.){2}\d)"
         ),
-        re.compile(r"[〇零一二三四五六七八九十百]号|[a-z][座栋幢塔]|\d-\d{1,2}-\d{3}|\d[门楼]\d{3}"),
+        re.compile(r"[〇零一二三四五六七八九十百]号|[座栋幢塔](?<=[a-z].)|\d-\d{1,2}-\d{3}|\d[门楼]\d{3}"),
         re.compile(r"[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼使领][a-z]"),
         re.compile(r":(?<=[0-9a-f]:)[0-9a-f]{1,4}:"),
-        re.compile(r"(?<![a-z])[as]k[ :=]"),
-        re.compile(
-            r"(?<![a-z])p\.? ?o\.? ?box \d|stra(?:ß|ss)e \d|(?:weg|platz|allee|gasse) \d| dot [a-z]|\d, ?[a-z]{1,2}\d[a-z0-9]? \d[a-z]{2}"
-        ),
+        re.compile(r"k[ :=](?<=[as]k.)(?<![a-z][as]k.)"),
+        re.compile(r"\d, ?[a-z]{1,2}\d[a-z0-9]? \d[a-z]{2}"),
         re.compile(
             _tree(
                 {w for word in words for w in _joints(word.lower())}.union(_SIGNS, (f"{c.lower()}=" for c in cookies))

@@ -72,7 +72,7 @@ def told_codes(shadow: str, rules: RedactionRules) -> Iterator[Hit]:
 
 
 def vendor_keys(shadow: str, rules: RedactionRules) -> Iterator[Hit]:
-    if not any(start in shadow for start in rules.vendor_starts):
+    if not rules.vendors_seen.search(shadow):
         return
     for match in rules.vendors.finditer(shadow):
         yield Hit(*match.span(), "api_key")
