@@ -41,7 +41,7 @@ _DETECTORS: tuple[tuple[re.Pattern[str] | None, Callable[[str, RedactionRules], 
     (re.compile("-----BEGIN|Private-Lines"), keys.private_keys),
     (re.compile("://"), links.user_infos),
     (re.compile("@"), links.logins),
-    (re.compile(r" -[paupP]|--user|\bnet use|jdbc:|sqlplus|:(?:\*|5432|5433|6432):"), links.commands),
+    (re.compile(r" -[paupP]|--user|net use|jdbc:|sqlplus|:(?:\*|5432|5433|6432):"), links.commands),
     (None, keys.vendor_keys),
     (re.compile("[Bb]earer|BEARER|[Aa]uthorization|AUTHORIZATION"), links.headers),
     (re.compile("[?&#;][A-Za-z]"), links.parameters),
@@ -66,16 +66,24 @@ _DETECTORS: tuple[tuple[re.Pattern[str] | None, Callable[[str, RedactionRules], 
     (re.compile(r"1[- .]?[3-9](?:[- .]{0,2}[0-9]){9}"), numbers.mobiles),
     (None, numbers.phones),
     (re.compile(r"[0-9]{3}[- ]?[0-9][0-9][- ]?[0-9]{4}"), numbers.ssns),
-    (re.compile(r"[A-Z]{2}[0-9]{2}|[a-z]{2}[0-9]{14}"), numbers.ibans),
+    (re.compile(r"[A-Z]{2}[0-9]{2}|[0-9]{14}(?<=[a-z][0-9]{14})"), numbers.ibans),
     (re.compile(r"[159ANY][1-9][0-9]{6}"), numbers.credit_codes),
     (re.compile("护照|通行证|(?i:passport)"), numbers.passports),
     (re.compile("[\u4e00-\u9fff][A-Z]|车牌|牌照|(?i:plate)"), numbers.plates),
     (re.compile(r"[0-9〇零一二三四五六七八九十百] ?(?:号|弄)"), places.zh_streets),
-    (re.compile(r"[0-9A-Za-z] ?(?:号楼|栋|幢|座|塔)|[0-9]-[0-9]|[0-9] ?[楼门][- ]?[0-9]"), places.zh_blocks),
+    (
+        re.compile(
+            r"[0-9A-Za-z] ?(?:号楼|栋|幢|座|塔)|[\u4e00-\u9fff] ?[0-9]{1,3}-[0-9]|[A-Z]区[0-9]|[0-9] ?[楼门][- ]?[0-9]"
+        ),
+        places.zh_blocks,
+    ),
     (re.compile(r"[村屯庄寨屋区组][第0-9〇零一二三四五六七八九十]"), places.zh_villages),
     (re.compile(r"[0-9][A-Za-z]?,? [A-Za-z0-9]"), places.en_addresses),
     (
-        re.compile(r"(?i:o\.? ?box) ?#?[0-9]|[0-9],? [a-zA-Z]|[a-z] [0-9]|[0-9][A-Za-z]?, ?[A-Z]"),
+        re.compile(
+            r"[bB]ox ?#?[0-9]|BOX ?#?[0-9]|(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|damm|ufer) [0-9]|[0-9][A-Za-z]?, ?[A-Z]{1,2}[0-9]"
+            r"|[0-9],? (?:bis |ter )?(?:[rR]u[ea]|[vV]ia|[aA]ven|boul|quai|all|imp|[pP]iaz|[cC]alle)"
+        ),
         places.other_addresses,
     ),
 )

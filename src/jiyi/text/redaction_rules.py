@@ -97,8 +97,7 @@ def parse_redaction(data: Mapping[str, Any]) -> RedactionRules:
             prose=frozenset(assigned["prose"]),
             articles=frozenset(assigned["articles"]),
             candidates=_candidates(
-                [*names, *phrases, *starts, *(w for n in named for w in n.words if len(w) > 3 or not w.isascii())],
-                urls["cookies"],
+                [*names, *phrases, *starts, *(w for n in data["named"] if n.get("short") for w in n["words"])],
             ),
             vendors_seen=re.compile(_tree(starts)),
             names_seen=re.compile(_tree({"pass", "pw"}.union(j for n in names for j in _joints(n.lower())))),
@@ -205,7 +204,7 @@ _SIGNS = (
 )  # fmt: skip
 
 
-def _candidates(words: Sequence[str], cookies: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+def _candidates(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     """Where none of these is found, nothing could match at all. They run on the lower-case shadow, so they need no flag; each
     begins with a few characters, so that a search passes over all others."""
     return (
@@ -217,11 +216,8 @@ def _candidates(words: Sequence[str], cookies: Sequence[str]) -> tuple[re.Patter
         re.compile(r":(?<=[0-9a-f]:)[0-9a-f]{1,4}:"),
         re.compile(r"k[ :=](?<=[as]k.)(?<![a-z][as]k.)"),
         re.compile(r"\d, ?[a-z]{1,2}\d[a-z0-9]? \d[a-z]{2}"),
-        re.compile(
-            _tree(
-                {w for word in words for w in _joints(word.lower())}.union(_SIGNS, (f"{c.lower()}=" for c in cookies))
-            )
-        ),
+        re.compile(r"=[^\s;,\"'&]{16}"),
+        re.compile(_tree({w for word in words for w in _joints(word.lower())}.union(_SIGNS))),
     )
 
 
