@@ -42,7 +42,7 @@ def parse_places(data: Mapping[str, Any]) -> PlaceRules:
     places = _any([*data["buildings"], *data["compounds"]])
     whole = _any([w for w in (*data["buildings"], *data["compounds"]) if len(w) > 1])
     inside = rf"(?:[ ,]{{0,2}}{_UNIT})"
-    part = rf"(?:[ ,]{{0,2}}(?:{_NAME}{{1,14}}?(?:{whole}){{1,2}}(?![{HAN}]{{0,3}}(?:的|有|旁|附近))(?:[一二三四五六七八九十]期)?(?:[ ,]{{0,2}}(?:{_UNIT}|[A-Z]?[0-9]{{3,4}}(?![0-9A-Za-z年月日元人个块平米㎡台家间号])))?|(?:[A-Z][A-Za-z]*[ ]){{0,3}}{_UNIT}))"
+    part = rf"(?:[ ,]{{0,2}}(?:{_NAME}{{1,14}}?(?:{whole}){{1,2}}(?:(?<=园)区)?(?![{HAN}]{{0,3}}(?:的|有|旁|附近))(?:[一二三四五六七八九十]期)?(?:[ ,]{{0,2}}(?:{_UNIT}|[A-Z]?[0-9]{{3,4}}(?![0-9A-Za-z年月日元人个块平米㎡台家间号])))?|(?:[A-Z][A-Za-z]*[ ]){{0,3}}{_UNIT}))"
     tail = rf"(?:{part}){{0,6}}(?:[-#][0-9]{{1,5}})*{_ROOM}"
     building = r"(?<![0-9A-Za-z])[0-9A-Za-z]{1,4} ?(?:号楼|栋|幢|座|塔)"
     return PlaceRules(
