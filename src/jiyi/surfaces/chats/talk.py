@@ -26,8 +26,8 @@ except ImportError as error:
     raise MissingExtra("httpx2, which language models are reached with,", "models") from error
 
 MAX_TOKENS = 4096
-CONNECTS = 5
-"""Tries to connect to a proxy, with longer and longer waits: 8 seconds in all."""
+CONNECTS = 6
+"""Tries to connect to a proxy, with longer and longer waits: a quarter of a minute in all."""
 
 
 def find_model(settings: Settings, upstream: str | None, model: str | None, environment: Mapping[str, str]) -> Endpoint:
