@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.graph_engine.stores import engine_at
+
 POM = Path(__file__).with_name("pom.xml")
 JARS = Path(sys.prefix) / "neo4j-5.26.0"
 CONF = """
@@ -117,6 +119,10 @@ def shared_server(folder: Path) -> Iterator[str]:
             port, home = free_port(), folder / "neo4j"
             own = start(home, port)
             wait_for(own, port, home)
+            # Constraints are made before two workers can both want to.
+            engine = engine_at(f"bolt://127.0.0.1:{port}")
+            engine.owners("nobody")
+            engine.close()
             address.write_text(f"bolt://127.0.0.1:{port}")
         me = users / str(os.getpid())
         me.touch()

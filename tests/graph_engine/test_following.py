@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from jiyi.assembly import open_memory
 from jiyi.backends import restore_database
-from jiyi.domain.memory import Category, Memory
+from jiyi.domain.memory import Category, Memory, Triple
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
 from jiyi.errors import EngineBusy, EngineUnavailable, SettingsError
@@ -24,7 +24,7 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.graph_following import AWAY, BEHIND, GraphFollower
 from jiyi.stores.neo4j import Neo4jEngine
 from jiyi.stores.sqlite.store import open_sqlite
-from jiyi.testing.contract_base import fresh_scope
+from jiyi.testing.contract_base import fresh_scope, memory
 from jiyi.testing.embedders import ByCharacters
 from tests.conftest import FULL, Clock, count
 from tests.graph_engine.server import free_port
@@ -181,6 +181,19 @@ def test_an_old_backup_in_the_place_of_the_database_is_followed(open_with: Open,
     assert layer.repair() == []
 
 
+def test_it_follows_postgresql_too(open_with: Open, neo4j: str, postgres_url: str) -> None:
+    layer = open_with(neo4j, path=postgres_url)
+    say(layer, *TALK)
+    say(layer, "我们的竞品是东篱。", user="li")
+    me = layer.scope("ming")
+    assert {n.entity for n in me.neighbours("贵司")} == {"星环云", "岚图云", "AWS"}
+    me.forget(topic="星环云")
+    assert "星环云" not in held(layer)
+    assert me.neighbours("贵司").note == ""
+    assert "东篱" in held(layer, "li")
+    assert layer.repair() == []
+
+
 def test_repair_makes_right_what_somebody_else_changed(open_with: Open, neo4j: str) -> None:
     layer = open_with(neo4j)
     say(layer, *TALK)
@@ -218,12 +231,12 @@ def test_users_tenants_and_databases_in_one_neo4j_never_mix(open_with: Open, neo
         (namesake, "云帆"),
         (other.scope("ming"), "东篱"),
     ]
-    for memory, name in expected:
-        assert near(memory) == {name}
+    for whose, name in expected:
+        assert near(whose) == {name}
     layer.scope("ming").forget(everything=True)
     assert held(layer) == "[]"
-    for memory, name in expected[1:]:
-        assert near(memory) == {name}
+    for whose, name in expected[1:]:
+        assert near(whose) == {name}
     assert layer.repair() == other.repair() == []
 
 
@@ -233,9 +246,6 @@ HOSTILE = ["`) DETACH DELETE n //", "'}) RETURN 1 //", "$owner", "a\\u0060b", "�
 def test_names_and_relations_change_no_statement_and_leave_no_type_behind(neo4j: str, tmp_path: Path) -> None:
     store, engine = open_sqlite(tmp_path / "memory.db", synchronous="NORMAL"), engine_at(neo4j)
     with_both, scope = Both(store, engine), fresh_scope()
-    from jiyi.domain.memory import Triple
-    from jiyi.testing.contract_base import memory
-
     for seq, name in enumerate(HOSTILE, 1):
         triple = Triple(name, f"绝密关系{seq}`]->() DELETE r //", "Bell")
         with_both.keep(scope, Change(None, memory(seq, category=Category.PROJECT, triple=triple)))
@@ -247,7 +257,9 @@ def test_names_and_relations_change_no_statement_and_leave_no_type_behind(neo4j:
     words += engine.ask("CALL db.labels() YIELD label AS w RETURN w", {})
     words += engine.ask("CALL db.propertyKeys() YIELD propertyKey AS w RETURN w", {})
     assert "绝密" not in repr(words)
-    assert ["RELATES"] in words
+    owner = {"owner": with_both.follower.owner(scope)}
+    types = engine.ask("MATCH (:Entity {owner: $owner})-[r {owner: $owner}]->() RETURN type(r), count(*)", owner)
+    assert types == [["RELATES", len(HOSTILE)]]
     store.close()
     engine.close()
 

@@ -59,6 +59,7 @@ class Both:
             def asked(graph: GraphReader | None) -> object:
                 return question(Explorer(unit, scope, GRAPHING, NOW, at, graph))  # type: ignore[arg-type]
 
+            assert unit.graph_feed.state(scope) is not None or unit.graph.count(scope) == (0, 0)
             answer, note = self.follower.asked(unit, scope, asked)
             assert note == ""
             assert answer == asked(None)
