@@ -104,6 +104,8 @@ def test_a_session_that_fell_silent_is_summarised(layer: MemoryLayer, clock: Clo
     [again] = me.summaries("s1")
     assert (again.id, again.messages) == ("s1", (1, 3))
     clock.advance(days=9)
+    assert layer.work() == 1  # the night after something was said counts patterns
+    clock.advance(days=9)
     assert layer.work() == 0  # nothing is due where nothing was said
 
 
