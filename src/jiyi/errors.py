@@ -270,4 +270,4 @@ class MissingExtra(JiyiError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} is not installed: pip install 'jiyi[{extra}]'")
+        super().__init__(f"{what} is missing: pip install 'jiyi[{extra}]', or in a clone '.[{extra}]'")

@@ -184,7 +184,8 @@ def test_without_the_extra_it_says_what_to_install(jiyi: Cli) -> None:
     code = "import sys; sys.modules['typer'] = None; from jiyi.surfaces.cli import main; main()"
     failed = jiyi.process(code=1, launcher=("-c", code))
     assert (
-        failed.stderr.decode() == "Error: the command line (typer and rich) is not installed: pip install 'jiyi[cli]'\n"
+        failed.stderr.decode()
+        == "Error: the command line (typer and rich) is missing: pip install 'jiyi[cli]', or in a clone '.[cli]'\n"
     )
 
 

@@ -173,4 +173,7 @@ def test_without_the_extra_it_says_what_to_install(jiyi: Cli) -> None:
     # What Python does for a module that is not installed.
     code = "import sys; sys.modules['mcp'] = None; from jiyi.surfaces.cli import main; main()"
     failed = jiyi.process("mcp", code=1, launcher=("-c", code))
-    assert failed.stderr.decode() == "Error: the MCP server (mcp) is not installed: pip install 'jiyi[mcp]'\n"
+    assert (
+        failed.stderr.decode()
+        == "Error: the MCP server (mcp) is missing: pip install 'jiyi[mcp]', or in a clone '.[mcp]'\n"
+    )
