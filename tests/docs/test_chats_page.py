@@ -48,17 +48,22 @@ def test_three_commands_lead_to_a_chat_with_a_memory(tmp_path: Path, page: str) 
         assert server.stop() == 0
 
 
-def test_the_examples_for_sdks_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "number", "said", "times"), [("models", 2, "你说：花生能吃吗？", 3), ("mem0", 1, "缓存：Redis", 1)]
+)
+def test_the_examples_for_sdks_run(tmp_path: Path, kind: str, number: int, said: str, times: int) -> None:
     text = (ROOT / PAGE).read_text("utf-8")
-    examples = [b for b in re.findall(r"```python\n(.*?)```", text, re.S) if SERVED in b and "mem0" not in b]
-    assert len(examples) == 2
+    found = [b for b in re.findall(r"```python\n(.*?)```", text, re.S) if SERVED in b]
+    examples = [b for b in found if ("mem0" in b) is (kind == "mem0")]
+    assert len(examples) == number
     jiyi = Cli(tmp_path)
     with started(jiyi, "serve", "--upstream", "echo", "--port", "0") as server:
         code = "\n".join(examples).replace(SERVED, server.url)
+        quiet = {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(tmp_path)}
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, env=jiyi.environment(PYTHONIOENCODING="utf-8"),
+            [sys.executable, "-c", code], cwd=tmp_path, env=jiyi.environment(PYTHONIOENCODING="utf-8", **quiet),
             capture_output=True, text=True, encoding="utf-8", timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert done.stdout.count("你说：花生能吃吗？") == 3
+        assert done.stdout.count(said) == times
         assert server.stop() == 0
