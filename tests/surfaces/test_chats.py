@@ -548,6 +548,29 @@ def test_on_one_s_own_machine_any_key_will_do_and_goes_on_only_if_that_is_set(tm
         open_memory("reference", proxy={"forward_key": True}, identity={"mode": "jwt"})
 
 
+def test_a_token_of_jiyi_s_own_is_looked_at_where_nobody_needs_one_and_goes_no_further(tmp_path: Path) -> None:
+    with provider(Manner(text="Yes.")) as upstream, open_memory(
+        tmp_path / "memory.db", proxy={"openai": {"base_url": upstream.url}, "forward_key": True}
+    ) as memory:  # fmt: skip
+        app = create_app(memory, environment={})
+        visitor = memory.open_visitor()
+        with running(app) as url:
+            run = Running(Served(url, memory, app), upstream)
+            run.me.remember("Our database is PostgreSQL.")
+            ask: Any = {"model": "m", "messages": [user(ASKED)]}
+            with run.open:
+                run.openai(visitor.token).chat.completions.create(**ask)
+                with pytest.raises(openai.AuthenticationError):
+                    run.openai(visitor.token[:-3]).chat.completions.create(**ask)
+            with run.served.client(**{"x-api-key": visitor.token}) as http:
+                assert http.get("/v1/whoami").json()["user"] == visitor.scope.user
+            assert words(run.said(2, memory.scope(visitor.scope.user))) == [("user", ASKED), ("assistant", "Yes.")]
+            assert run.said(0) == []
+    assert len(upstream.requests) == 1
+    assert "PostgreSQL" not in json.dumps(upstream.requests)
+    assert "jiyi_an_" not in json.dumps(upstream.headers)
+
+
 def test_no_client_chooses_the_address(here: Running) -> None:
     with here.served.client() as client:
         for more in ({"base_url": "http://127.0.0.1:1"}, {"upstream": "http://127.0.0.1:1"}):

@@ -94,6 +94,8 @@ class Visitor:
 
 
 VISITOR_PREFIX = "jiyi_an_"
+OWN_PREFIXES = (KEY_PREFIX, VISITOR_PREFIX)
+"""How the tokens begin that are ours: they are looked at everywhere, and go nowhere else."""
 
 
 def visitor_name(fingerprint: str, tenant: str, secret: bytes) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from jiyi.domain.access import KEY_PREFIX, VISITOR_PREFIX, Role, ServiceKey, digest_of, parse_key
+from jiyi.domain.access import KEY_PREFIX, OWN_PREFIXES, VISITOR_PREFIX, Role, ServiceKey, digest_of, parse_key
 from jiyi.domain.scope import Scope
 from jiyi.errors import NotIdentified, SettingsError
 from jiyi.settings import IdentityPolicy
@@ -22,7 +22,6 @@ FindKey = Callable[[str], ServiceKey | None]
 """The service key of an id, as `MemoryLayer.service_key` gives it."""
 FindVisitor = Callable[[str], Scope | None]
 """Whose token of a visitor it is, as `MemoryLayer.visitor` gives it."""
-OURS = (KEY_PREFIX, VISITOR_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Entrance:
 
     def waits_for(self, bearer: str | None, now: datetime) -> bool:
         """Whether `identify` may have to ask the issuer, so that a thread is the better place for it."""
-        ours = bearer is None or bearer.startswith(OURS)
+        ours = bearer is None or bearer.startswith(OWN_PREFIXES)
         return not ours and self.tokens is not None and not self.tokens.ready_for(bearer or "", now)
 
     def identify(self, bearer: str | None, now: datetime) -> Identity:

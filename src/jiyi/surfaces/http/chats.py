@@ -20,7 +20,7 @@ from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
 
-from jiyi.domain.access import KEY_PREFIX
+from jiyi.domain.access import OWN_PREFIXES
 from jiyi.errors import InputError
 from jiyi.surfaces.chats.exchange import Handed, Status, hand_over, record_answer, record_words, session_of
 from jiyi.surfaces.chats.heard import Heard
@@ -177,7 +177,7 @@ def _told(request: Request, service: Service) -> dict[str, str]:
     if service.settings.proxy.forward_key:
         for name in ("authorization", "x-api-key"):
             value = request.headers.get(name, "")
-            if value and KEY_PREFIX not in value:
+            if value and not any(own in value for own in OWN_PREFIXES):
                 told[name] = value
     return told
 

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from jiyi.domain.access import KEY_PREFIX
+from jiyi.domain.access import OWN_PREFIXES
 from jiyi.errors import JiyiError, NotAllowed, NotIdentified
 from jiyi.surfaces.auth.identity import Identity
 from jiyi.surfaces.auth.loopback import is_loopback
@@ -154,7 +154,7 @@ def _sent(headers: Headers, *, chat: bool, keyless: bool) -> str | None:
     if len(given) > 1:
         raise NotIdentified("send one token")
     for token, foreign in given.items():
-        if not (keyless and foreign and not token.startswith(KEY_PREFIX)):
+        if not (keyless and foreign and not token.startswith(OWN_PREFIXES)):
             return token
     return None
 
