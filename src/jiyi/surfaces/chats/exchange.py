@@ -19,7 +19,7 @@ from jiyi.errors import InputError, JiyiError
 from jiyi.pipelines.context import ContextBlock
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Limits
-from jiyi.surfaces.chats.wires import BLOCK, Said, Turn, Wire, field_of, messages_of, said, text_of
+from jiyi.surfaces.chats.wires import Said, Turn, Wire, field_of, messages_of, said, text_of, without_blocks
 
 log = logging.getLogger("jiyi.chats")
 
@@ -139,7 +139,7 @@ def record_answer(me: ScopedMemory, text: str, session: str) -> None:
     Raises:
         JiyiError: it cannot be stored.
     """
-    own = BLOCK.sub("", text)
+    own = without_blocks(text, ends=True)
     if own.strip():
         me.observe(_turns("assistant", Turn(own), me.limits), session=session)
 

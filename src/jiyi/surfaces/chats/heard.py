@@ -11,6 +11,8 @@ from jiyi.surfaces.chats.wires import Wire
 
 MAX_BYTES = 16 * 1024 * 1024
 """What is kept of an answer that is not streamed, and of one event; beyond, nothing is heard any more."""
+MAX_CHARS = 2_000_000
+"""What is kept of the words of a stream, which need not end."""
 
 
 class Events:
@@ -18,20 +20,26 @@ class Events:
 
     def __init__(self) -> None:
         self._line = bytearray()
-        self._data: list[bytes] = []
+        self._data, self._held, self._deaf = list[bytes](), 0, False
 
     def feed(self, piece: bytes) -> Iterator[Mapping[str, Any]]:
+        if self._deaf:
+            return
         self._line += piece
-        *lines, rest = bytes(self._line).replace(b"\r\n", b"\n").split(b"\n")
-        self._line = bytearray(rest[-MAX_BYTES:])
-        for line in lines:
-            if line.startswith(b"data:"):
-                self._data.append(line[5:].strip())
-            elif not line.strip():
-                event = _document(b"\n".join(self._data)) if self._data else None
-                self._data.clear()
-                if event is not None:
-                    yield event
+        if b"\n" in piece:  # else a long line would be looked through again with each of its pieces
+            *lines, rest = bytes(self._line).replace(b"\r\n", b"\n").split(b"\n")
+            self._line = bytearray(rest)
+            for line in lines:
+                if line.startswith(b"data:"):
+                    self._data.append(line[5:].strip())
+                    self._held += len(line)
+                elif not line.strip():
+                    event = _document(b"\n".join(self._data)) if self._data else None
+                    self._data, self._held = [], 0
+                    if event is not None:
+                        yield event
+        if self._held + len(self._line) > MAX_BYTES:
+            self._deaf, self._line, self._data = True, bytearray(), []
 
 
 class Heard:
@@ -42,7 +50,7 @@ class Heard:
         # Asked to send plain text, most do; who zips all the same is understood.
         self._unzip = zlib.decompressobj(zlib.MAX_WBITS | 32) if encoding in ("gzip", "deflate") else None
         self._deaf = encoding not in ("", "identity", "gzip", "deflate")
-        self._events, self._parts = Events(), dict[int, list[str]]()
+        self._events, self._parts, self._chars = Events(), dict[int, list[str]](), 0
         self._body = bytearray()
 
     def feed(self, piece: bytes) -> None:
@@ -54,7 +62,11 @@ class Heard:
             self._deaf = True
             return
         if not self._streamed:
-            self._body += plain[: MAX_BYTES - len(self._body)]
+            self._body += plain
+        # A little that was zipped may stand for very much.
+        if (self._unzip is not None and self._unzip.unconsumed_tail) or len(self._body) > MAX_BYTES:
+            self._deaf, self._body = True, bytearray()
+        if not self._streamed:
             return
         for event in self._events.feed(plain):
             self.event(event)
@@ -62,7 +74,9 @@ class Heard:
     def event(self, event: Any) -> None:
         """One event of a stream, read already."""
         index, text = self._wire.piece(event)
+        text = text[: MAX_CHARS - self._chars]
         if text:
+            self._chars += len(text)
             self._parts.setdefault(index, []).append(text)
 
     @property

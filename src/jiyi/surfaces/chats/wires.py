@@ -16,8 +16,25 @@ from jiyi.errors import InputError
 from jiyi.pipelines.context import CLOSE, OPEN, WORDS
 
 _HEADS = "|".join(re.escape(words["head"]) for words in WORDS.values())
-BLOCK = re.compile(rf"\s*{OPEN}\n(?:{_HEADS})\n.*?{CLOSE}", re.DOTALL)
-"""A block of ours, as `context` writes it; text that merely looks similar is somebody's own."""
+_BEGIN = re.compile(rf"{OPEN}\n(?:{_HEADS})\n")
+"""How a block of ours begins, as `context` writes it; text that merely looks similar is somebody's own."""
+
+
+def without_blocks(text: str, *, ends: bool = False) -> str:
+    """Text without blocks of ours, and without the space before them. It is read once, however it is made: what clients and
+    models send may be long, and be meant to take long.
+
+    Args:
+        ends: the text may end within a block, which is then left out as far as it came.
+    """
+    kept, at = list[str](), 0
+    while (begin := _BEGIN.search(text, at)) is not None:
+        close = text.find(CLOSE, begin.end())
+        if close < 0 and not ends:
+            break
+        kept.append(text[at : begin.start()].rstrip())
+        at = len(text) if close < 0 else close + len(CLOSE)
+    return "".join([*kept, text[at:]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +141,16 @@ def _is_words(part: Any) -> bool:
 def _without_block(content: Any) -> Any:
     """Content without a block of ours; parts that held nothing else are left out."""
     if isinstance(content, str):
-        return BLOCK.sub("", content)
+        return without_blocks(content)
     if not isinstance(content, Sequence):
         return content
     left = []
     for part in content:
         text = field_of(part, "text")
-        if not isinstance(text, str) or not BLOCK.search(text):
+        rest = without_blocks(text) if isinstance(text, str) else text
+        if rest == text:
             left.append(part)
-        elif rest := BLOCK.sub("", text):
+        elif rest:
             left.append({**_plain(part), "text": rest})
     return left
 
@@ -213,9 +231,8 @@ class AnthropicMessages:
 
     def piece(self, event: Any) -> tuple[int, str]:
         kind = field_of(event, "type")
-        part = field_of(
-            event, {"content_block_start": "content_block", "content_block_delta": "delta"}.get(kind, "none")
-        )
+        holders = {"content_block_start": "content_block", "content_block_delta": "delta"}
+        part = field_of(event, holders[kind]) if isinstance(kind, str) and kind in holders else None
         text, index = field_of(part, "text"), field_of(event, "index")
         return index if isinstance(index, int) else 0, text if isinstance(text, str) else ""
 
