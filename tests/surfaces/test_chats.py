@@ -571,6 +571,29 @@ def test_a_token_of_jiyi_s_own_is_looked_at_where_nobody_needs_one_and_goes_no_f
     assert "jiyi_an_" not in json.dumps(upstream.headers)
 
 
+def test_a_cookie_of_the_model_s_goes_to_no_client_and_does_not_come_back(here: Running) -> None:
+    here.upstream.then(Manner(text="Yes.", headers={"Set-Cookie": "of=me; Path=/"}))
+    with here.served.client() as client:
+        for name in ("me", "lena"):
+            answer = client.post(
+                "/v1/chat/completions", json={"model": "m", "messages": [user(ASKED)]}, headers={"X-Jiyi-User": name}
+            )
+            assert "set-cookie" not in answer.headers
+    assert ["cookie" in sent for sent in here.upstream.headers] == [False, False]
+
+
+def test_a_model_s_header_that_is_no_latin_passes_and_a_status_that_there_is_not_is_said(here: Running) -> None:
+    # The server writes headers as Latin-1: these are the bytes of UTF-8.
+    told = "限额".encode().decode("latin-1")
+    here.upstream.then(Manner(headers={"X-RateLimit-Note": told}, text="Yes."), Manner(status=600, raw=b"{}"))
+    ask = {"model": "m", "messages": [user(ASKED)]}
+    with here.served.client() as client:
+        passes = client.post("/v1/chat/completions", json=ask)
+        assert (passes.status_code, dict(passes.headers.raw)[b"x-ratelimit-note"]) == (200, "限额".encode())
+        odd = client.post("/v1/chat/completions", json=ask)
+        assert (odd.status_code, odd.json()["type"]) == (502, "urn:jiyi:problem:UpstreamUnreachable")
+
+
 def test_no_client_chooses_the_address(here: Running) -> None:
     with here.served.client() as client:
         for more in ({"base_url": "http://127.0.0.1:1"}, {"upstream": "http://127.0.0.1:1"}):

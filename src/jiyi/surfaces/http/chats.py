@@ -36,6 +36,8 @@ from jiyi.surfaces.http.upstreams import Upstream
 VERSION = "anthropic-version"
 """Every client of Anthropic's sends this header: without it, POST /v1/messages stores messages."""
 SHARED = "/v1/messages"
+MOST_STATUS = 600
+"""HTTP has statuses below it."""
 MAX_TOKENS = 4096
 """Of an answer, where a model must be told a limit and the caller has none."""
 CHATS = frozenset({"/v1/chat/completions", "/v1/anthropic/v1/messages", "/v1/models"})
@@ -212,6 +214,9 @@ async def _asked(
         return problem(
             "UpstreamRedirects", 502, "the model behind this proxy has moved: its operator must change proxy.base_url"
         )
+    if answer.status_code >= MOST_STATUS:
+        await answer.aclose()
+        return problem("UpstreamUnreachable", 502, "the model behind this proxy answers with a status that there is not")
     return answer
 
 

@@ -35,7 +35,8 @@ class Relayed(Response):
         super().__init__(status_code=answer.status_code)
         self._answer, self._heard, self._heard_out, self._over = answer, heard, heard_out, False
         del self.headers["content-length"]
-        self.headers.update(passed(answer.headers))
+        # As they came: what a header says need not be text.
+        self.raw_headers += [(name.lower(), value) for name, value in answer.headers.raw if _passes(name.decode("latin-1"))]
         self.headers.update(headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,5 +76,8 @@ async def _gone(receive: Receive) -> None:
 
 def passed(headers: Mapping[str, str]) -> dict[str, str]:
     """Those of an upstream's headers that a client gets."""
-    named = {name.lower(): value for name, value in headers.items()}
-    return {name: value for name, value in named.items() if name in PASSED or name.startswith(PASSED_PREFIXES)}
+    return {name.lower(): value for name, value in headers.items() if _passes(name)}
+
+
+def _passes(name: str) -> bool:
+    return name.lower() in PASSED or name.lower().startswith(PASSED_PREFIXES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
@@ -24,6 +25,8 @@ class Upstream:
             timeout=httpx2.Timeout(policy.timeout_seconds, connect=policy.connect_seconds, pool=None),
             limits=httpx2.Limits(max_connections=None),
             follow_redirects=False,
+            # A cookie of one user's answer would go along with what another says.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
     @property
