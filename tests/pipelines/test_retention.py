@@ -168,7 +168,7 @@ def test_changes_by_hand_name_the_way_on(layer: MemoryLayer) -> None:
     for change in (
         lambda: me.correct("m1", "我喜欢红茶"), lambda: me.undo(made.plan_id or ""), lambda: me.undo("p2"),
     ):  # fmt: skip
-        with pytest.raises(MemoryPaused, match="jiyi resume"):
+        with pytest.raises(MemoryPaused, match="until it is resumed"):
             change()
     assert me.forget(memory="m1").plan_id == "p3"
     assert me.memories(status=None) == []
@@ -307,7 +307,7 @@ def test_verbs_of_the_user_say_that_they_must_wait(layer: MemoryLayer, tmp_path:
         lambda: me.read_profile(file),
         lambda: me.undo("p1"),
     ):
-        with pytest.raises(MemoryPaused, match="jiyi resume"):
+        with pytest.raises(MemoryPaused, match="until it is resumed"):
             act()
     assert layer.redistil() == 0
     assert me.ledger() == before

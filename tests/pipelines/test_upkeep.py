@@ -195,8 +195,8 @@ def test_what_lay_its_time_in_the_archive_leaves_no_trace(tmp_path: Path, clock:
     path = tmp_path / "memory.db"
     with open_memory(path, clock=clock, worker=False) as layer:
         me = layer.scope("li")
-        me.remember("The old gate code was zanzibar", category="project")
-        me.remember("The old gate code was really zanzibar", category="project")
+        me.remember("The old boat was called zanzibar", category="project")
+        me.remember("The old boat was really called zanzibar", category="project")
         clock.advance(days=1)
         assert me.upkeep().merges
         for days in (181, 366):

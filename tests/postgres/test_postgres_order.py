@@ -17,6 +17,7 @@ from jiyi.evaluation.datasets.locomo import read_chats
 from jiyi.evaluation.harness import OWN_CASES
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import BM25, Document, Kind
+from jiyi.settings import AccessPolicy
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.sqlite.store import open_sqlite
 from tests.conftest import FULL, Clock, count, outside
@@ -29,8 +30,13 @@ WORD = re.compile(r"[a-z_./]{3,}|[\u4e00-\u9fff]{2,4}", re.IGNORECASE)
 @pytest.fixture
 def both(postgres_url: str, tmp_path: Path, clock: Clock) -> Iterator[tuple[MemoryLayer, MemoryLayer]]:
     """SQLite and PostgreSQL; what is told to one is told to the other."""
-    here = open_memory(tmp_path / "memory.db", clock=clock, worker=False, synchronous="NORMAL")
-    with here, open_on(postgres_url, tmp_path, clock, synchronous="NORMAL") as there:
+    # Counts of reads are written aside, and what is read more ranks higher: here they wait until the end.
+    most = 1_000_000
+    here = open_memory(
+        tmp_path / "memory.db", clock=clock, worker=False, synchronous="NORMAL", access={"flush_after": most}
+    )
+    there = open_on(postgres_url, tmp_path, clock, synchronous="NORMAL", access=AccessPolicy(flush_after=most))
+    with here, there:
         yield here, there
 
 

@@ -24,7 +24,7 @@ from jiyi.domain.plans import replay, replay_standing
 from jiyi.errors import NotFound, PlanRefused
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
-from jiyi.settings import Settings
+from jiyi.settings import AccessPolicy, Settings
 from jiyi.stores.reference import open_reference
 from tests.conftest import Clock, count
 from tests.postgres.server import Emptied, Server
@@ -56,6 +56,8 @@ STATEMENTS = (
 )
 QUERIES = ("数据库", "绿茶", "我住在哪里", "database", "hiking", "报表 财务", "猫", "heron staging", "release.sh")
 USERS = ("ming", "nora")
+WAITING = 1_000_000
+"""Counts of reads, which rank, are written aside once there are so many, or when work is done: here by work alone."""
 
 
 class MemoryMachine(RuleBasedStateMachine):
@@ -74,12 +76,13 @@ class MemoryMachine(RuleBasedStateMachine):
         self.said = 0
 
     def _open_oracle(self) -> MemoryLayer:
-        return MemoryLayer(open_reference(self.data), assemble(Settings(worker=False)), self.clock)
+        settings = Settings(worker=False, access=AccessPolicy(flush_after=WAITING))
+        return MemoryLayer(open_reference(self.data), assemble(settings), self.clock)
 
     def _open(self) -> MemoryLayer:
         return open_memory(
             self.folder / "memory.db", clock=self.clock, worker=False,
-            memory_index=self.index, message_index=self.index,
+            memory_index=self.index, message_index=self.index, access={"flush_after": WAITING},
         )  # fmt: skip
 
     def _both(self, user: str) -> tuple[ScopedMemory, ScopedMemory]:
@@ -212,7 +215,7 @@ class PostgresMachine(MemoryMachine):
         super().start()
 
     def _open(self) -> MemoryLayer:
-        return open_on(self.database.url, self.folder, self.clock)
+        return open_on(self.database.url, self.folder, self.clock, access=AccessPolicy(flush_after=WAITING))
 
 
 LIMITS = settings(

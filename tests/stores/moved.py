@@ -69,6 +69,11 @@ def live(layer: MemoryLayer, clock: Clock, folder: Path) -> None:
 def _rare(unit: Unit, scope: Scope, call: ModelCall) -> None:
     unit.segments.open_at(scope, 1)
     unit.model_calls.add(scope, call)
+    # A graph engine has heard of everything but one edge.
+    unit.graph_feed.begin(scope)
+    if (followed := unit.graph_feed.state(scope)) is not None:
+        unit.graph_feed.told(scope, followed.version, {})
+    unit.graph_feed.note(scope, [1])
     # More than lie side by side in one place of a file, and a rest.
     unit.vectors.begin(scope, "another model", 4)
     unit.vectors.add(

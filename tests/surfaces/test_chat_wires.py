@@ -62,7 +62,9 @@ def test_a_block_changes_the_system_role_alone_and_stands_there_once(
     assert said(once) == said(request)
 
 
-BITS = st.sampled_from([*BLOCKS, f"{OPEN}\n", *(f"{words['head']}\n" for words in WORDS.values()), CLOSE, " ", "\n", "\u3000", "a"])
+BITS = st.sampled_from(
+    [*BLOCKS, f"{OPEN}\n", *(f"{words['head']}\n" for words in WORDS.values()), CLOSE, " ", "\n", "\u3000", "a"]
+)
 
 
 @given(bits=st.lists(BITS, max_size=12))

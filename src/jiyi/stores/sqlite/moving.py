@@ -48,6 +48,7 @@ KEYED: Mapping[str, Sequence[str]] = {
     "ledger_standing": ("plan",),
     "graph_name": ("node",),
     "graph_edge": ("memory", "subject", "object"),
+    "graph_outbox": ("memory",),
 }
 """Columns that hold the key of a row, owner and number, where the one form has the number. A table that names no owner has it
 in the first."""

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import jiyi
-from jiyi.errors import JiyiError, NotFound
+from jiyi.errors import JiyiError, MemoryPaused, NotFound
 from jiyi.surfaces.cli import (
     chatting,
     comparing,
@@ -44,6 +44,8 @@ EXIT_CODES: Sequence[tuple[type[BaseException], int]] = (
     (JiyiError, ERROR),
 )
 """The first that fits counts. Wrong usage of the command line itself is 2."""
+WAYS_ON: Sequence[tuple[type[BaseException], str]] = ((MemoryPaused, "run `jiyi resume`"),)
+"""The command that helps, where an error cannot name it: what is below the surfaces knows no commands."""
 
 
 class Edge(TyperGroup):
@@ -77,7 +79,8 @@ class Edge(TyperGroup):
             _complain("Usage", _usage(error), as_json)
             code = error.exit_code
         except (JiyiError, OSError) as error:
-            _complain(type(error).__name__, str(error), as_json)
+            ways = "".join(f": {way}" for kind, way in WAYS_ON if isinstance(error, kind))
+            _complain(type(error).__name__, f"{error}{ways}", as_json)
             code = next((code for kind, code in EXIT_CODES if isinstance(error, kind)), ERROR)
         except Exception as error:  # the edge of a command: a user gets a sentence, not a traceback
             if os.environ.get("JIYI_DEBUG"):

@@ -216,7 +216,9 @@ async def _asked(
         )
     if answer.status_code >= MOST_STATUS:
         await answer.aclose()
-        return problem("UpstreamUnreachable", 502, "the model behind this proxy answers with a status that there is not")
+        return problem(
+            "UpstreamUnreachable", 502, "the model behind this proxy answers with a status that there is not"
+        )
     return answer
 
 

@@ -36,7 +36,9 @@ class Relayed(Response):
         self._answer, self._heard, self._heard_out, self._over = answer, heard, heard_out, False
         del self.headers["content-length"]
         # As they came: what a header says need not be text.
-        self.raw_headers += [(name.lower(), value) for name, value in answer.headers.raw if _passes(name.decode("latin-1"))]
+        self.raw_headers += [
+            (name.lower(), value) for name, value in answer.headers.raw if _passes(name.decode("latin-1"))
+        ]
         self.headers.update(headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
