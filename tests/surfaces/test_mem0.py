@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -366,6 +367,45 @@ def test_what_would_not_be_heeded_is_refused(http: httpx2.Client) -> None:
     for gone in ("m999", "m1.!!", "x", f"m1.{'A' * 300}", "h1-h9"):
         assert http.get(f"/memories/{gone}", params={"user_id": "u1"}).status_code in (403, 404, 422), gone
     assert http.get("/v1/event/h9-h1/", params={"user_id": "u1"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("filters", "status", "left"),
+    [
+        # What names nothing is no way to delete everything.
+        ({"AND": []}, 422, 2), ({"NOT": []}, 422, 2), ({"OR": {}}, 422, 2), ({"AND": [{}]}, 422, 2), ({"AND": [{"OR": []}]}, 422, 2),
+        ({"agent_id": {}}, 422, 2), ({"metadata": {}}, 422, 2), ({"user_id": {}}, 422, 2),
+        # Nobody but the user of the call has memories here, and what is said of them counts.
+        ({"user_id": {"ne": "me"}}, 200, 2), ({"user_id": {"nin": ["me"]}}, 200, 2), ({"NOT": [{"user_id": "me"}]}, 200, 2),
+        ({"user_id": None}, 200, 2), ({"user_id": []}, 422, 2), ({"user_id": {"ne": "me"}, "agent_id": "desk"}, 200, 2),
+        ({"user_id": "me", "agent_id": "desk"}, 200, 1), ({"user_id": ["me"], "agent_id": "desk"}, 200, 1),
+        ({"user_id": "me"}, 200, 0), ({"user_id": "*"}, 200, 0),
+    ],
+)  # fmt: skip
+def test_filters_delete_what_they_say(http: httpx2.Client, filters: dict[str, Any], status: int, left: int) -> None:
+    for text, more in (("I live in Leeds.", {"agent_id": "desk"}), ("I have a cat.", {})):
+        good(http.post("/memories", json={"messages": [{"role": "user", "content": text}], "user_id": "me", **more}))
+    for told in (json.dumps(filters), repr(filters)):
+        answer = http.delete("/memories", params={"user_id": "me", "filters": told} if status == 422 else {"filters": told})
+        assert answer.status_code == status, answer.text
+        assert good(http.get("/memories"))["count"] == left
+
+
+def test_what_only_python_writes_is_looked_at_like_json(http: httpx2.Client) -> None:
+    good(http.post("/memories", json={"messages": [{"role": "user", "content": "I live in Leeds."}]}))
+    for told, status in (
+        ("{'user_id': ('me', 'lena')}", 403), ("{'AND': ({'user_id': 'me'}, {'user_id': 'lena'})}", 403),
+        ("{'user_id': {'me'}}", 422), ("{'agent_id': b'x'}", 422), ("{'AND': [{1: 2}]}", 200), ("{'AND': [{(1,): 2}]}", 422),
+    ):  # fmt: skip
+        assert http.delete("/memories", params={"filters": told}).status_code == status, told
+        assert good(http.get("/memories"))["count"] == 1
+
+
+def test_an_agent_whose_name_stands_for_any_is_deleted_alone(http: httpx2.Client) -> None:
+    for text, agent in (("I live in Leeds.", "desk"), ("I have a cat.", "*")):
+        good(http.post("/memories", json={"messages": [{"role": "user", "content": text}], "agent_id": agent}))
+    good(http.delete("/entities/agent/*"))
+    assert [m["agent_id"] for m in good(http.get("/memories"))["results"]] == ["desk"]
 
 
 def test_a_paused_memory_says_so_and_a_date_is_kept(here: Served, http: httpx2.Client) -> None:

@@ -13,7 +13,7 @@ from jiyi.pipelines.observe import instant
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.surfaces.http.calls import Call
 from jiyi.surfaces.http.mem0 import bodies
-from jiyi.surfaces.http.mem0.filters import read_filter
+from jiyi.surfaces.http.mem0.filters import check_said, read_filter
 from jiyi.surfaces.http.mem0.names import ANY, id_of, memory_in
 from jiyi.surfaces.http.mem0.records import OURS, Records, labels_of, meant
 from jiyi.surfaces.instants import read_instant
@@ -309,7 +309,9 @@ def delete_all(call: Call, ids: Mapping[str, str], filters: Mapping[str, Any]) -
     """
     if not ids and not filters:
         raise InputError("name whose memories go: user_id, agent_id, app_id or run_id; nothing was done")
-    named = {n: v for n, v in {**filters, **ids}.items() if n != "user_id"}
+    check_said(filters)
+    # Whose memory it is was looked at before. Where more is said about it, as by `ne`, that is a filter like any other.
+    named = {n: v for n, v in {**filters, **ids}.items() if n != "user_id" or not isinstance(v, str)}
     if not named:
         call.me.forget(everything=True)
     elif named.keys() == {"run_id"} and isinstance(named["run_id"], str) and named["run_id"] != ANY:
@@ -335,5 +337,6 @@ def delete_entity(call: Call, kind: str, name: str) -> bodies.Mem0Done:
         labels = Records(call.me, call.zone).labels(call.me.memories(tiers=tuple(Tier)))
         if name not in labels.get(kind, {}):
             raise NotFound(f"no {kind} of that name here")
-        delete_all(call, {f"{kind}_id": name}, {})
+        # It is the name itself that is meant, also where it is the one that stands for any.
+        _forget_run(call.me, name) if kind == "run" else delete_all(call, {}, {f"{kind}_id": {"eq": name}})
     return bodies.Mem0Done(message="Entity deleted successfully!")

@@ -39,6 +39,15 @@ def read_filter(filters: Mapping[str, Any] | None, zone: tzinfo) -> Holds:
     return _all([_one(name, given, zone) for name, given in (filters or {}).items()])
 
 
+def check_said(filters: Any) -> None:
+    """Raises: InputError: something in them is empty. Of what is deleted, that says nothing must not mean all."""
+    for name, given in filters.items() if isinstance(filters, Mapping) else enumerate(filters):
+        if isinstance(given, Mapping | list):
+            if not given:
+                raise InputError(f"filters: {name} holds nothing; nothing was done")
+            check_said(given)
+
+
 def _all(parts: Sequence[Holds]) -> Holds:
     return lambda fields: all(holds(fields) for holds in parts)
 

@@ -81,9 +81,10 @@ def read_filters(text: str | None) -> dict[str, Any]:
         return {}
     for read in (json.loads, ast.literal_eval):
         try:
-            found = read(text) if len(text) <= MAX_FILTERS else None
+            # Through JSON, so that what only Python has, such as a tuple, is looked at like a list.
+            found = json.loads(json.dumps(read(text))) if len(text) <= MAX_FILTERS else None
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
-        if isinstance(found, dict) and all(isinstance(name, str) for name in found):
+        if isinstance(found, dict):
             return found
     raise InputError("filters cannot be read: send a JSON object; nothing was done")
