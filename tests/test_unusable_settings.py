@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jiyi.assembly import load_settings, open_memory
+from jiyi.backends import without_password
 from jiyi.domain.heat import HeatPolicy
 from jiyi.errors import SettingsError, StoreError
 from jiyi.settings import ContextPolicy, Settings, read_settings
@@ -66,6 +67,19 @@ def test_a_home_that_is_not_there_is_named() -> None:
         open_memory("~nobody-of-that-name/memory.db")
     with pytest.raises(SettingsError, match="home"):
         open_memory("reference", dictionary="~nobody-of-that-name/words.txt")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["host=db user=me password={}", " dbname=memory password='{}'", " postgresql://me:{}@db/memory", "postgresql+psycopg://me:{}@db", "postgres:me:{}@db"],
+)  # fmt: skip
+def test_an_address_is_no_name_of_a_file_and_its_password_is_not_shown(path: str, tmp_path: Path) -> None:
+    secret = "pass" + "word-of-mine"
+    with chdir(tmp_path), pytest.raises(SettingsError, match="PostgreSQL as") as told:
+        open_memory(path.format(secret))
+    assert secret not in str(told.value)
+    assert list(tmp_path.iterdir()) == []
+    assert secret not in without_password(path.format(secret))
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "a\0b"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
@@ -51,9 +52,13 @@ def without_password(path: str) -> str:
     return _PASSWORD.sub(r"\1***", _SECRET.sub(r"\1:***@", path))
 
 
-_ADDRESS = re.compile(r"\w[\w+.-]+://|postgres(?:ql)?:", re.IGNORECASE)
-_SECRET = re.compile(r"^(\w+://[^:@/?]*):.*@", re.DOTALL)
-_PASSWORD = re.compile(r"([?&]\w*password=)[^&]*")
+# Also as libpq takes it in words: it is no name of a file either.
+_ADDRESS = re.compile(
+    r"\s*(?:\w[\w+.-]+://|postgres(?:ql)?:|(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*=)",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(r"^(\s*[\w+.-]+:(?://)?[^:@?]*):.*@", re.DOTALL)
+_PASSWORD = re.compile(r"((?:^|[?&\s])\w*password\s*=\s*)(?:'[^']*'?|[^&\s]*)", re.IGNORECASE)
 
 
 def database_file(settings: Settings) -> Path:
@@ -64,7 +69,7 @@ def database_file(settings: Settings) -> Path:
     """
     if (found := _ADDRESS.match(settings.path)) is not None:
         raise SettingsError(
-            f"path begins with {found.group()}: memory is kept in a file, or in PostgreSQL as postgresql://USER@HOST/DATABASE"
+            f"path begins with {found.group().strip()}: memory is kept in a file, or in PostgreSQL as postgresql://USER@HOST/DATABASE"
         )
     try:
         return Path(settings.path).expanduser()
@@ -249,7 +254,9 @@ def move_database(source: Settings, target: Settings, now: datetime, showing: Sh
 def _same(source: Settings, target: Settings) -> bool:
     if is_server(source.path) or is_server(target.path):
         return (source.path, source.postgres.schema) == (target.path, target.postgres.schema)
-    return database_file(source).absolute() == database_file(target).absolute()
+    ours, theirs = database_file(source).absolute(), database_file(target).absolute()
+    # A link is the same file by another name, which SQLite would keep another log for.
+    return ours == theirs or (os.path.exists(ours) and os.path.exists(theirs) and os.path.samefile(ours, theirs))
 
 
 def _movable(settings: Settings, *, as_source: bool) -> AbstractContextManager[SqliteMoving | PostgresMoving]:

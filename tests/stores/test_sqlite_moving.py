@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -145,10 +146,18 @@ def test_what_cannot_be_moved_is_told(full: Path, tmp_path: Path, clock: Clock) 
         (empty, tmp_path / "b.db", "is empty"),
         (full, other, "holds a memory already"),
         (other, half, "half-done migration of another memory"),
+        (other, tmp_path, "is a folder"),
+        (other, Path(os.devnull), "a device"),
     ):
         with pytest.raises(StoreError, match=says):
             move_database(on(ours), on(theirs), NOW, Showing())
-    for ours, theirs, says in ((full, full, "one database"), ("reference", full, "cannot be moved")):  # type: ignore[assignment]
+    link, again = tmp_path / "link.db", tmp_path / "again.db"
+    link.symlink_to(other)
+    again.hardlink_to(other)
+    for ours, theirs, says in (
+        (full, full, "one database"), (other, link, "one database"), (other, again, "one database"), (link, again, "one database"),
+        ("reference", full, "cannot be moved"),
+    ):  # type: ignore[assignment]  # fmt: skip
         with pytest.raises(SettingsError, match=says):
             move_database(on(ours), on(theirs), NOW, Showing())
     with open_memory(other, worker=False) as layer:

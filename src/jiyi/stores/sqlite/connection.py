@@ -88,7 +88,7 @@ def make_file(path: Path) -> bool:
     """An empty file that only its owner may read, with the folders above it. False if there is one already.
 
     Raises:
-        StoreError: it cannot be made.
+        StoreError: it cannot be made, or what is there is no file.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,6 +99,10 @@ def make_file(path: Path) -> bool:
         # SQLite gives its log the mode of the file itself.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder: give the path of a file, such as {path / 'memory.db'}") from None
+        if not path.is_file():
+            raise StoreError(f"{path} is a device, a pipe or a link to nothing: give the path of a file") from None
         return False
     except OSError as error:
         raise StoreError(f"{path} cannot be made ({error.strerror}): choose a path you may write to") from error

@@ -67,10 +67,7 @@ def open_sqlite(
             f"{str(path)!r} is not the path of a file: give one, in a temporary folder if it need not stay"
         )
     file = Path(path).expanduser().absolute()
-    if file.is_dir():
-        raise StoreError(f"{file} is a folder: give the path of a file, such as {file / 'memory.db'}")
-    if not make_file(file) and not file.is_file():
-        raise StoreError(f"{file} is a device or a pipe: give the path of a file")
+    make_file(file)
     migrate_up(file, shipped())
     connection = connect_writer(file, synchronous)
     asked = {Kind.MEMORY: text_index, Kind.MESSAGE: message_index or text_index}
