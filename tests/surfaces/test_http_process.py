@@ -21,6 +21,7 @@ import httpx2
 import pytest
 
 from jiyi import open_memory
+from jiyi.errors import SettingsError
 from jiyi.settings import IdentityPolicy
 from jiyi.surfaces.http.server import address_of, listening
 from tests.conftest import count
@@ -259,6 +260,14 @@ def test_a_public_key_signs_no_token(jiyi: Cli) -> None:
     key = str(jiyi.home / "k.pem")
     jiyi("token", "--key", key, **trusted)
     assert "private key" in jiyi("token", "--key", f"{key}.pub", code=1, **trusted).stderr
+
+
+def test_of_two_that_start_at_one_moment_the_second_is_told() -> None:
+    with listening(IdentityPolicy(), "127.0.0.1", 0) as sockets:
+        port = sockets[0].getsockname()[1]
+        # Before the first has opened its memory and serves.
+        with pytest.raises(SettingsError, match="running there already"), listening(IdentityPolicy(), "127.0.0.1", port):
+            pass
 
 
 def test_where_it_listens_is_said_as_an_address() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,6 +15,8 @@ import httpx2
 import pytest
 
 from jiyi import open_memory
+from jiyi.surfaces.http import processes
+from jiyi.surfaces.http.processes import STOPPING
 from tests.surfaces.cli import Cli
 from tests.surfaces.test_http_process import STARTING, Process, Talker, started
 
@@ -81,6 +85,20 @@ def test_none_outlives_its_keeper(jiyi: Cli) -> None:
             time.sleep(0.02)
         with pytest.raises(httpx2.TransportError):
             httpx2.get(f"{url}/health", trust_env=False)
+
+
+def test_a_signal_that_comes_as_a_process_ends_ends_not_the_keeper() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    keeper = processes._Keeper(2, running={gone.pid: 1})
+    try:
+        keeper._told(signal.SIGTERM, None)
+        assert keeper.ending
+    finally:
+        for number in STOPPING:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        for end in keeper._watched:
+            os.close(end)
 
 
 def test_what_keeps_the_first_from_serving_is_said_once(jiyi: Cli) -> None:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -138,7 +139,8 @@ class _Keeper:
 
     def _tell_all(self) -> None:
         for child in list(self.running):
-            os.kill(child, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # a signal can come between its end and the line that notes it
+                os.kill(child, signal.SIGTERM)
 
 
 STOPPING = {signal.SIGTERM, signal.SIGINT}

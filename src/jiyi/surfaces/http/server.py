@@ -99,6 +99,8 @@ def _bound(family: int, kind: int, protocol: int, address: tuple[Any, ...], *, n
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind(address)
+        # Two that start at the same moment could both bind. What comes before this one serves waits until it does.
+        made.listen(QUEUE)
     except OSError as error:
         made.close()
         if needed or error.errno != errno.EADDRNOTAVAIL:
@@ -135,7 +137,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             for one in sockets or []:
-                one.listen(QUEUE)  # asyncio lets no more wait than it takes at a time
+                one.listen(QUEUE)  # again, since asyncio lets no more wait than it takes at a time
             self.sibling.serves()
             where = address_of((sockets or [])[0].getsockname()[0], sockets or [])
             logging.getLogger("jiyi.http").info(f"running on {where}")
