@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jiyi.assembly import load_segmenter, load_signs
 from jiyi.errors import SettingsError
-from jiyi.text.signs import parse_signs
+from jiyi.text.signs import NEAR, _meets, parse_signs
 
 SIGNS = load_signs(load_segmenter())
 
@@ -98,6 +100,35 @@ def test_a_word_for_an_occasion_is_no_wish_inside_it() -> None:
     signs = parse_signs(data, str)
     assert [(m.conditions, m.consequences) for m in signs.read("报价单在哪")] == [({"budget"}, set())]
     assert [m.consequences for m in signs.read("报价单在哪，报价是多少")] == [{"price"}]
+
+
+@pytest.mark.parametrize(("one", "other"), [("报价", "多少"), ("多少", "报价")])
+def test_what_asks_stands_near(one: str, other: str) -> None:
+    signs = parse_signs(tables(), str)
+    assert [m.consequences for m in signs.read(one + "件" * NEAR + other)] == [{"price"}]
+    assert signs.read(one + "件" * (NEAR + 1) + other) == []
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=8),
+    left=st.integers(-5, 40),
+    length=st.integers(1, 9),
+)
+def test_what_is_looked_up_is_what_would_be_found_by_looking_at_all(
+    lengths: list[tuple[int, int]], left: int, length: int
+) -> None:
+    spans, at = list[tuple[int, int]](), 0
+    for gap, size in lengths:
+        spans.append((at + gap, at + gap + size))
+        at += gap + size
+    assert _meets(spans, left, left + length) == any(a < left + length and left < b for a, b in spans)
+
+
+@pytest.mark.parametrize("piece", ["吗报价", "客户报价吗", "how price "])
+def test_no_sentence_takes_longer_than_its_length(piece: str) -> None:
+    # By the square of its length this would take minutes.
+    [found] = SIGNS.read(piece * 30_000)
+    assert "price" in found.consequences
 
 
 def test_a_sentence_has_its_place_in_the_text() -> None:

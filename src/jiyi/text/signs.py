@@ -6,8 +6,10 @@ Words alone decide. A name can be a sign too (a competitor's, of the user's own 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from jiyi.errors import SettingsError
@@ -96,14 +98,14 @@ class Signs:
 
     def _marked(self, text: str, start: int, end: int) -> Marked | None:
         sentence = self.fold(text[start:end])
-        named = [hit for finder in self._named for hit in finder.find(sentence)]
+        named = [list(finder.find(sentence)) for finder in self._named]
         wanted = list(self._said.find(sentence))
         if hits := list(self._wanted.find(sentence)):
             asks = [m.span() for m in self._asking.finditer(sentence)]
-            wanted += [hit for hit in hits if any(_gap(hit, ask) <= NEAR for ask in asks)]
+            wanted += [hit for hit in hits if _meets(asks, hit[0] - NEAR - 1, hit[1] + NEAR + 1)]
         # Words that bring something up are no wish for it: 报价单 is no question for 报价.
-        apart = (names for left, right, names in wanted if not any(a < right and left < b for a, b, _ in named))
-        conditions = frozenset(name for *_, names in named for name in names)
+        apart = (names for left, right, names in wanted if not any(_meets(hits, left, right) for hits in named))
+        conditions = frozenset(name for hits in named for *_, names in hits for name in names)
         consequences = frozenset(name for names in apart for name in names)
         return Marked(start, end, conditions, consequences) if conditions or consequences else None
 
@@ -159,8 +161,11 @@ def _any_of(words: Iterable[str], plural: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z0-9])(?P<latin>{latin or '(?!)'}){plural}(?![a-z0-9])|(?P<other>{other or '(?!)'})")
 
 
-def _gap(one: tuple[int, int, Any], other: tuple[int, int]) -> int:
-    return max(other[0] - one[1], one[0] - other[1], 0)
+def _meets(spans: Sequence[tuple[Any, ...]], left: int, right: int) -> bool:
+    """Whether one of the spans, which follow one another, has a character of `[left, right)`. A sentence may hold thousands: it is
+    looked up, so that nobody's text takes long."""
+    at = bisect_right(spans, left, key=itemgetter(1))
+    return at < len(spans) and bool(spans[at][0] < right)
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
