@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
@@ -255,8 +254,11 @@ def _same(source: Settings, target: Settings) -> bool:
     if is_server(source.path) or is_server(target.path):
         return (source.path, source.postgres.schema) == (target.path, target.postgres.schema)
     ours, theirs = database_file(source).absolute(), database_file(target).absolute()
-    # A link is the same file by another name, which SQLite would keep another log for.
-    return ours == theirs or (os.path.exists(ours) and os.path.exists(theirs) and os.path.samefile(ours, theirs))
+    try:
+        # A link is the same file by another name, for which SQLite would keep another log.
+        return ours == theirs or ours.samefile(theirs)
+    except OSError:  # one of them is not there
+        return False
 
 
 def _movable(settings: Settings, *, as_source: bool) -> AbstractContextManager[SqliteMoving | PostgresMoving]:

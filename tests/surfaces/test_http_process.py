@@ -266,7 +266,10 @@ def test_of_two_that_start_at_one_moment_the_second_is_told() -> None:
     with listening(IdentityPolicy(), "127.0.0.1", 0) as sockets:
         port = sockets[0].getsockname()[1]
         # Before the first has opened its memory and serves.
-        with pytest.raises(SettingsError, match="running there already"), listening(IdentityPolicy(), "127.0.0.1", port):
+        with (
+            pytest.raises(SettingsError, match="running there already"),
+            listening(IdentityPolicy(), "127.0.0.1", port),
+        ):
             pass
 
 

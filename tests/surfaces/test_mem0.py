@@ -386,7 +386,9 @@ def test_filters_delete_what_they_say(http: httpx2.Client, filters: dict[str, An
     for text, more in (("I live in Leeds.", {"agent_id": "desk"}), ("I have a cat.", {})):
         good(http.post("/memories", json={"messages": [{"role": "user", "content": text}], "user_id": "me", **more}))
     for told in (json.dumps(filters), repr(filters)):
-        answer = http.delete("/memories", params={"user_id": "me", "filters": told} if status == 422 else {"filters": told})
+        answer = http.delete(
+            "/memories", params={"user_id": "me", "filters": told} if status == 422 else {"filters": told}
+        )
         assert answer.status_code == status, answer.text
         assert good(http.get("/memories"))["count"] == left
 
