@@ -242,3 +242,10 @@ def test_demo_leaves_alone_what_it_did_not_make(jiyi: Cli) -> None:
     note.write_text("mine", "utf-8")
     jiyi("demo", "--db", str(note), code=1)
     assert note.read_text("utf-8") == "mine"
+
+
+def test_a_database_without_its_driver_says_what_to_install(jiyi: Cli) -> None:
+    code = "import sys; sys.modules['psycopg'] = None; from jiyi.surfaces.cli import main; main()"
+    failed = jiyi.process("memories", "--db", "postgresql://me@127.0.0.1/memory", code=1, launcher=("-c", code))
+    assert "psycopg" in failed.stderr.decode()
+    assert "'jiyi[postgres]'" in failed.stderr.decode()

@@ -55,6 +55,16 @@ def test_entries_are_added_found_changed_and_removed(client: httpx2.Client) -> N
     assert client.delete("/memory/m99", params={"user_id": "u001"}).status_code == 404
 
 
+def test_the_id_of_an_entry_goes_on_to_mean_what_it_says_now(client: httpx2.Client) -> None:
+    first = good(client.post("/memory", json={"content": "The user's laptop is a ThinkPad"}))["memory_id"]
+    second = good(client.patch(f"/memory/{first}", json={"content": "The user's laptop is a Framework"}))["memory_id"]
+    good(client.patch(f"/memory/{first}", json={"content": "The user's laptop is a MacBook"}))
+    assert second != first
+    assert good(client.delete(f"/memory/{first}"))["removed"] == 1
+    assert good(client.get("/v1/memories"))["memories"] == []
+    assert client.delete(f"/memory/{first}").status_code == 404
+
+
 @pytest.mark.parametrize(
     "body", [{"content": ""}, {"content": "x", "importance": 6}, {"content": "x", "category": "nothing"}, {"text": "x"}]
 )

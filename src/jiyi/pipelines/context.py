@@ -47,7 +47,7 @@ WORDS = {
         "nothing": "没有与这个问题相关的记忆：不要猜，直接问用户更好。",
         "nothing else": "除此之外没有与这个问题相关的记忆：不要猜，直接问用户更好。",
         "provisional": "仅本次会话采用，已记录您的最新说明，我们将持续验证",
-        "unsure": "待确认", "conflict": "与{other}不一致，待确认", "until": "至{date}",
+        "unsure": "待确认", "stale": "久未提及", "conflict": "与{other}不一致，待确认", "until": "至{date}",
         "user": "用户", "assistant": "助手", "tool": "工具", "system": "系统", "other": "他人", "summary": "会话摘要", "digest": "摘要",
         "semantic": "长尾", "low activity": "低活跃",
         "inferred": "推断", "verified": "已核实", "imported": "导入", "colon": "：",
@@ -59,7 +59,7 @@ WORDS = {
         "nothing": "Nothing is remembered about this: ask the user rather than guess.",
         "nothing else": "Beyond this nothing is remembered about it: ask the user rather than guess.",
         "provisional": "for this session only: noted as your latest word, to be verified",
-        "unsure": "to be confirmed", "conflict": "disagrees with {other}, to be confirmed", "until": "until {date}",
+        "unsure": "to be confirmed", "stale": "not mentioned lately", "conflict": "disagrees with {other}, to be confirmed", "until": "until {date}",
         "user": "user", "assistant": "assistant", "tool": "tool", "system": "system", "other": "someone else",
         "summary": "session summary", "digest": "digest", "semantic": "long tail", "low activity": "low activity",
         "inferred": "inferred", "verified": "verified", "imported": "imported", "colon": ": ",
@@ -293,7 +293,8 @@ class Context:
         if memory.seq in conflicts:
             notes.append(words["conflict"].format(other=conflicts[memory.seq]))
         elif confidence(memory, now, self.confidence) < UNSURE:
-            notes.append(words["unsure"])
+            # What the user said once is not in doubt because they have been silent about it since.
+            notes.append(words["stale" if memory.source is Source.DECLARED else "unsure"])
         if memory.tier is Tier.SEMANTIC:
             notes.append(words["low activity" if memory.low_activity else "semantic"])
         return f"- [{_day(memory.affirmed_at, zone)}] {fence(memory.text)} ({' · '.join(notes)})"

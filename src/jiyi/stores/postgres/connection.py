@@ -9,16 +9,12 @@ import time
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from jiyi.errors import MissingExtra, SettingsError, StoreAway, StoreBusy, StoreClosed, StoreError
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from jiyi.errors import SettingsError, StoreAway, StoreBusy, StoreClosed, StoreError
 from jiyi.settings import PostgresPolicy
-
-try:
-    import psycopg
-    from psycopg import sql
-    from psycopg.conninfo import conninfo_to_dict
-except ImportError as error:
-    raise MissingExtra("psycopg, which PostgreSQL is reached with,", "postgres") from error
-
 from jiyi.stores.numbering import Row
 from jiyi.stores.postgres.access import is_lost, store_error
 

@@ -12,6 +12,7 @@ from jiyi.pipelines.gateway import Receipt
 from jiyi.surfaces.http import bodies
 from jiyi.surfaces.http.calls import Changing, Chatting, Reading
 from jiyi.surfaces.http.chats import ANSWERS, ask
+from jiyi.surfaces.http.current import current
 from jiyi.surfaces.http.reading import MemoryPath
 from jiyi.surfaces.shapes import Shape, moment
 
@@ -82,14 +83,14 @@ async def search_entries(
 
 @router.patch("/memory/{memory}")
 async def change_entry(body: bodies.ChangeEntry, call: Changing, memory: MemoryPath) -> Added:
-    """This entry is wrong; `content` is right. The old one is kept as history."""
-    return await call.write(lambda: _added(call.me.correct(memory, body.content)))
+    """This entry is wrong; `content` is right. The old one is kept as history, and its id goes on to mean the new one."""
+    return await call.write(lambda: _added(call.me.correct(current(call.me, memory).id, body.content)))
 
 
 @router.delete("/memory/{memory}")
 async def remove_entry(call: Changing, memory: MemoryPath) -> Removed:
-    """Forget one entry for good, and the words it rests on."""
-    done = await call.write(lambda: call.me.forget(memory=memory))
+    """Forget for good what an entry says now, and the words it rests on."""
+    done = await call.write(lambda: call.me.forget(memory=current(call.me, memory).id))
     return Removed(memory_id=memory, removed=done.impact.removed)
 
 

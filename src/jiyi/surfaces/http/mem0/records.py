@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any
 
-from jiyi.domain.memory import Memory, Message, Status
+from jiyi.domain.memory import Memory, Message
 from jiyi.errors import InputError, NotFound
 from jiyi.scoped_memory import ScopedMemory
+from jiyi.surfaces.http.current import current
 from jiyi.surfaces.http.mem0.bodies import Mem0Memory
 from jiyi.surfaces.http.mem0.filters import Fields
 from jiyi.surfaces.http.mem0.names import id_of, memory_in
@@ -138,15 +139,5 @@ def _first(memory: Memory) -> datetime:
 
 
 def meant(me: ScopedMemory, given: str) -> Memory:
-    """The memory that an id means: what it says now. A client of mem0 goes on calling a memory by the id it first had, while
-    here what is corrected gets a new one.
-
-    Raises:
-        NotFound: no such memory, or it does not hold any more.
-    """
-    memory = me.memory(memory_in(given))
-    while memory.status is not Status.LIVE and memory.successor is not None:
-        memory = me.memory(f"m{memory.successor}")
-    if memory.status is not Status.LIVE:
-        raise NotFound(f"no memory {memory_in(given)} here")
-    return memory
+    """The memory that an id means: what it says now. Raises: NotFound: no such memory, or it does not hold any more."""
+    return current(me, memory_in(given))
