@@ -87,3 +87,13 @@ def test_what_goes_wrong_is_said(jiyi: Cli, tmp_path: Path) -> None:
     assert "OPENAI_API_KEY" in jiyi("chat", "hi", "--upstream", "openai", code=1).stderr
     with served(tmp_path / "served.db", worker=False) as here:
         assert "jiyi serve --upstream" in jiyi("chat", "hi", "--proxy", f"{here.url}/v1", code=1).stderr
+
+
+def test_where_no_jiyi_is_the_address_is_told_without_its_secrets(jiyi: Cli) -> None:
+    for address, says in (
+        ("http://nora:hush@127.0.0.1:1/v1", "at http://127.0.0.1:1/v1 (ConnectError): is it running there?"),
+        ("127.0.0.1:8765/v1", "write it as http://HOST:PORT/v1"),
+    ):
+        failed = jiyi("chat", "hi", "--proxy", address, code=1)
+        assert says in failed.stderr, failed.stderr
+        assert "hush" not in failed.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -109,24 +110,32 @@ class Conversation:
         try:
             with self._client.stream("POST", url, json=asked, headers=self.headers()) as answer:
                 if answer.status_code != httpx2.codes.OK:
-                    _refuse(answer)
+                    _refuse(answer, self._where)
                 for piece in answer.iter_bytes():
                     for event in events.feed(piece):
                         yield self._wire.piece(event)[1]
-        except httpx2.InvalidURL:
-            raise ModelRefused(f"{self._target.base_url} is no address") from None
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
+            raise ModelRefused(f"{self._where} is no address: write it as http://HOST:PORT/v1") from None
         except httpx2.HTTPError as error:
-            raise ModelUnavailable(f"{self._target.name} cannot be reached ({type(error).__name__})") from None
+            raise ModelUnavailable(
+                f"{self._target.name} cannot be reached at {self._where} ({type(error).__name__}): is it running there?"
+            ) from None
+
+    @property
+    def _where(self) -> str:
+        """The address, without what may be secret in it."""
+        return re.sub(r"//[^/@]*@", "//", self._target.base_url.partition("?")[0])
 
 
-def _refuse(answer: httpx2.Response) -> None:
+def _refuse(answer: httpx2.Response, where: str) -> None:
     answer.read()
     try:
         document = json.loads(answer.content)
     except ValueError:
         document = {}
     detail = document.get("detail") if isinstance(document, dict) else None
-    raise ModelRefused(detail if isinstance(detail, str) else f"the model answered with status {answer.status_code}")
+    said = detail if isinstance(detail, str) else f"the model answered with status {answer.status_code}"
+    raise ModelRefused(f"{said} (asked at {where})" if answer.status_code == httpx2.codes.NOT_FOUND else said)
 
 
 def _new_session() -> str:

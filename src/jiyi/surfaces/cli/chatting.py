@@ -30,7 +30,10 @@ def chat(
     words: Annotated[str | None, typer.Argument(help="Say only this, and end. By default line for line.")] = None,
     proxy: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Chat through a jiyi that is served there, e.g. http://127.0.0.1:8765/v1."),
+        typer.Option(
+            metavar="URL",
+            help="Chat through a jiyi that is served there, e.g. http://127.0.0.1:8765/v1; JIYI_TOKEN holds the token, where it wants one.",
+        ),
     ] = None,
     upstream: Annotated[
         str | None,

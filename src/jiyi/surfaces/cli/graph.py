@@ -248,7 +248,8 @@ def status(call: Call) -> None:
     }  # fmt: skip
     told = f"{found.lagging:,} of {found.scopes:,} users wait to be told, {found.waiting:,} edges of them one by one"
     lines: list[Line] = [((found.engine, BOLD), (f"  {found.fault or 'answers'}", ""))]
-    lines += [told if found.lagging else "it has heard of everything", ((f"owners begin with {found.mark}", DIM),)]
+    heard = "nothing waits to be told" if found.fault else "it has heard of everything"
+    lines += [told if found.lagging else heard, ((f"owners begin with {found.mark}", DIM),)]
     call.out.show(document, lines)
 
 
