@@ -13,6 +13,8 @@ from jiyi.backends import without_password
 from jiyi.domain.heat import HeatPolicy
 from jiyi.errors import SettingsError, StoreError
 from jiyi.settings import ContextPolicy, Settings, read_settings
+from jiyi.surfaces.cli.calls import Common
+from jiyi.surfaces.cli.origins import effective
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,15 @@ def test_an_address_is_no_name_of_a_file_and_its_password_is_not_shown(path: str
     assert secret not in str(told.value)
     assert list(tmp_path.iterdir()) == []
     assert secret not in without_password(path.format(secret))
+
+
+@pytest.mark.parametrize("scheme", ["neo4j", "neo4j+s", "bolt+ssc", "bolt"])
+def test_the_password_of_a_graph_engine_is_not_shown(scheme: str) -> None:
+    secret = "pass" + "/word@of:mine"
+    settings = Settings(graph_engine=f"{scheme}://me:{secret}@db:7687")
+    shown = {s.name: str(s.value) for s in effective(settings, {}, Common())}
+    assert shown["graph_engine"] == f"{scheme}://me:***@db:7687"
+    assert secret not in repr(settings)
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "a\0b"])

@@ -364,7 +364,7 @@ class Settings:
     vector_engine: str | None = None
     # Neo4j beside the database, which holds the graph all the same and answers itself without it: bolt://USER:PASSWORD@HOST:PORT
     # or neo4j://… (the extra neo4j; docs/graph.md).
-    graph_engine: str | None = None
+    graph_engine: str | None = field(default=None, repr=False)
     # Whether background jobs run in a thread of this process; otherwise call work().
     worker: bool = True
     limits: Limits = field(default_factory=Limits)

@@ -435,7 +435,16 @@ def test_of_two_who_tell_at_once_the_later_goes_on(neo4j: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "place", ["neo4j", "http://127.0.0.1", "bolt://", "bolt://host:port", "bolt://u:pw@host/db?x=1", "neo4j+x://host"]
+    "place",
+    [
+        "neo4j",
+        "http://127.0.0.1",
+        "bolt://",
+        "bolt://host:port",
+        "bolt://u:pw@host/db?x=1",
+        "neo4j+x://host",
+        "bolt://u:pw@[host",
+    ],
 )
 def test_what_is_no_address_says_how_to_write_one(open_with: Open, place: str) -> None:
     with pytest.raises(SettingsError, match="bolt://USER:PASSWORD@HOST:PORT") as told:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,6 +145,27 @@ def test_a_failing_migration_leaves_everything_as_it_was(folder: Path, old: Path
     # The ones before it stay: each is a transaction of its own.
     assert numbers(old)[-1] == 901
     assert "half" not in {name for _, name, _ in schema(old)}
+
+
+FULL = """
+import resource, sys
+from jiyi import open_memory
+from jiyi.errors import StoreError
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+try:
+    open_memory(sys.argv[1], worker=False)
+except StoreError as error:
+    print("told:", error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no such limit")
+def test_a_file_that_may_not_grow_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "memory.db"
+    done = subprocess.run([sys.executable, "-c", FULL, str(file)], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("told: "), done.stderr
+    with contextlib.closing(open_sqlite(file)) as store:
+        assert store.secret
 
 
 def test_rows_that_would_point_nowhere_are_refused(folder: Path, old: Path) -> None:

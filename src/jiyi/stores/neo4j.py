@@ -231,11 +231,11 @@ def open_neo4j(place: str, shape: Shape) -> Neo4jEngine:
     Raises:
         SettingsError: an address that is none.
     """
-    url = urlsplit(place)
     try:
+        url = urlsplit(place)
         host, port = url.hostname, url.port or 7687
     except ValueError:
-        host, port = None, 0
+        url, host, port = urlsplit(""), None, 0
     if url.scheme not in SCHEMES or not host or url.query or url.fragment:
         raise SettingsError(
             "graph_engine: write it as bolt://USER:PASSWORD@HOST:PORT or neo4j://…, /DATABASE may follow"

@@ -77,6 +77,8 @@ def migrate_up(path: Path, migrations: Sequence[Migration]) -> None:
                         copied = True
                     _apply(connection, steps[0])
                 connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise store_error(error) from error
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
