@@ -82,13 +82,29 @@ def test_a_move_that_stops_after_each_batch_goes_on(full: Path, tmp_path: Path) 
 
 def test_two_migrations_into_one_target_do_not_mix(full: Path, tmp_path: Path) -> None:
     b = tmp_path / "b.db"
-    with files.open_source(full) as source, files.open_target(b) as one, files.open_target(b) as other:
-        first, second = moving.begin(source, one), moving.begin(source, other)
-        moving.copy(source, one, first, lambda _: None)
-        with pytest.raises(StoreError, match="another migration"):
-            moving.copy(source, other, second, lambda _: None)
+    with files.open_source(full) as source, files.open_target(b) as one:
+        first = moving.begin(source, one)
+        with files.open_target(b) as other:
+            second = moving.begin(source, other)
+            moving.copy(source, one, first, lambda _: None)
+            with pytest.raises(StoreError, match="another migration"):
+                moving.copy(source, other, second, lambda _: None)
     move_database(on(full), on(b), NOW, Showing())
     assert tables(b) == tables(full)
+
+
+def test_a_target_that_is_in_use_is_left_alone(full: Path, tmp_path: Path) -> None:
+    b = tmp_path / "b.db"
+    with open_memory(b, worker=False) as used:
+        with pytest.raises(StoreBusy, match="end that first"):
+            move_database(on(full), on(b), NOW, Showing())
+        used.scope("me").remember("I live in York.")
+        assert [item.text for item in used.scope("me").recall("York").items] == ["I live in York."]
+        used.scope("me").forget(everything=True)
+    c = tmp_path / "c.db"
+    open_memory(c, worker=False).close()
+    move_database(on(full), on(c), NOW, Showing())
+    assert tables(c) == tables(full)
 
 
 def test_what_was_changed_in_the_target_is_put_right(full: Path, tmp_path: Path) -> None:

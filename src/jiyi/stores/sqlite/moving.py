@@ -30,7 +30,7 @@ from jiyi.stores.moving import (
     table_of,
 )
 from jiyi.stores.numbering import MAX_SEQ, SEQ_BITS, Row
-from jiyi.stores.sqlite.access import Access, store_error
+from jiyi.stores.sqlite.access import Access, is_busy, store_error
 from jiyi.stores.sqlite.connection import begin_immediate, connect, flush_to_disk, make_file
 from jiyi.stores.sqlite.schema import applied_migrations, migrate_up, shipped
 from jiyi.stores.sqlite.vectors import SqliteVectors, VectorRules
@@ -334,12 +334,30 @@ def open_target(path: Path) -> Iterator[SqliteMoving]:
     """A file to be written, made when there is none.
 
     Raises:
-        StoreError: it is no database of jiyi, or cannot be made.
+        StoreError: it is no database of jiyi, or cannot be made. StoreBusy: another program has it open.
     """
-    make_file(path)
+    made = make_file(path)
     migrate_up(path, shipped())
     with contextlib.closing(connect(path)) as connection:
         # Safe when this process is killed; what a power cut takes is noted as not moved with it.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA cache_size = -65536")
-        yield SqliteMoving(connection, path)
+        target = SqliteMoving(connection, path)
+        if not made and target.progress is None:
+            _check_alone(connection, path)
+        yield target
+
+
+def _check_alone(connection: sqlite3.Connection, path: Path) -> None:
+    """Who has the file open would go on with the secret that it had, and find nothing any more by its words.
+
+    Raises:
+        StoreBusy: somebody has.
+    """
+    try:
+        for mode in ("DELETE", "WAL"):  # only who is alone may change it
+            connection.execute(f"PRAGMA journal_mode = {mode}").fetchall()
+    except sqlite3.Error as error:
+        if not is_busy(error):
+            raise store_error(error) from error
+        raise StoreBusy(f"{path} is open in another program: end that first, or name another target") from error
