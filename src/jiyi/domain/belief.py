@@ -54,7 +54,8 @@ class Observation:
 
     `value` is the folded object (or text), for comparing; `replaces` the folded old value where the
     user named it (从 MySQL 换成 …), `replaces_text` the same as written. `until` is when it is over by itself, as an
-    appointment is after its day (SPEC C8).
+    appointment is after its day (SPEC C8). Where there are relations in `known`, it says something only if a fact of one of
+    them names what it speaks of.
     """
 
     text: str
@@ -73,6 +74,7 @@ class Observation:
     kept: bool = False
     language: Language = Language.ZH
     until: datetime | None = None
+    known: frozenset[str] = frozenset()
 
     @property
     def key(self) -> str:

@@ -40,6 +40,8 @@ class Closing:
     for_good: bool = False
     goes_on: tuple[str, ...] = ()
     successor: bool = False
+    whom: tuple[str, ...] = ()
+    only_named: bool = False
 
     def tells(self, event: Memory, fact: Memory) -> bool:
         """Whether an event is of this kind, and about a fact."""
@@ -55,9 +57,23 @@ class Closing:
         """Whether a value that tells of this kind of event is about a fact: where it goes on with more than how and why,
         it names what it was (got fired from Globex), and that must be what the fact names."""
         rest = self._rest(value)
-        if not rest or not self.goes_on or _within(fact, rest):
+        if self.only_named:
+            return bool(rest) and within(fact, rest or "")
+        if not rest or not self.goes_on or within(fact, rest):
             return True
         return any(rest == how or rest.startswith(f"{how} ") for how in self.goes_on)
+
+    def with_whom(self, value: str) -> str:
+        """Whom a value that tells of this kind of event names as the one it happened with; "" for nobody."""
+        said = _DATED.sub("", value)
+        for told in sorted(self.values, key=len, reverse=True):
+            if told.isascii() and said.startswith(f"{told} "):
+                first, _, rest = said.removeprefix(f"{told} ").partition(" ")
+                return rest if first in self.whom else ""
+            if not told.isascii() and said.endswith(told):
+                before = said.removesuffix(told)
+                return next((before[len(w) :] for w in self.whom if before.startswith(w)), "")
+        return ""
 
     def _rest(self, value: str) -> str | None:
         """What follows the words that tell of the event; None where they do not stand there."""
@@ -67,6 +83,8 @@ class Closing:
                 return ""
             if told.isascii() and said.startswith(f"{told} "):
                 return said.removeprefix(f"{told} ")
+            if self.only_named and not told.isascii() and said.startswith(told):
+                return said.removeprefix(told)
         return None
 
 
@@ -109,7 +127,7 @@ class Closings:
             for kind in self.kinds
             for event in self._events(kind, fact, known)
             if event.status is not Status.RETRACTED and event.triple and not event.triple.negated
-            if kind.tells(event, fact)
+            if kind.tells(event, fact) and self._with_the_one_told_of(kind, event, fact, known)
             for word in event.evidence
             if word.mode not in ENDING and (not kind.successor or word.mode is Mode.CHANGE)
             if _later("" if kind.for_good else event.value, word.at, fact.affirmed_at)
@@ -147,7 +165,7 @@ class Closings:
         if event.triple is None:
             return False
         called = self.fold(event.triple.subject).strip()
-        if called and _within(called, fact.value):
+        if called and within(called, fact.value):
             return True
         spoken = [one for one in self.kin if self._names(fact.value, one)]
         names = {
@@ -166,9 +184,25 @@ class Closings:
         ]
         return event.triple.subject in spoken and len(alike) <= 1
 
+    def _with_the_one_told_of(self, kind: Closing, event: Memory, fact: Memory, known: Known) -> bool:
+        """Whether what happened, happened with the one a fact is about, where anybody is named: 和供应商分手 parts no couple."""
+        whom = kind.with_whom(event.value)
+        if not whom:
+            return True
+        # 前女友 is no 女友: the longest word tells who it is.
+        spoken = max((w for words in self.kin.values() for w in words if within(w, whom)), key=len, default="")
+        if spoken:
+            return any(spoken in self.kin[one] for one in kind.kin)
+        if fact.triple is None or fact.triple.relation in kind.ends:
+            return within(fact.value, whom)
+        names = (m for one in kind.kin for name in kind.ends for m in known.of_key(fact_key(one, name)))
+        return any(
+            within(m.value, whom) for m in names if self._names(fact.value, m.triple.subject if m.triple else "")
+        )
+
     def _names(self, value: str, kin: str) -> bool:
         """Whether an object speaks of a relative or an animal by one of its words."""
-        return any(_within(word, value) for word in self.kin[kin])
+        return any(within(word, value) for word in self.kin.get(kin, ()))
 
 
 def ended_by_event(memory: Memory, word: Evidence) -> Memory:
@@ -177,7 +211,8 @@ def ended_by_event(memory: Memory, word: Evidence) -> Memory:
     return replace(memory, evidence=tuple(sorted({*memory.evidence, told}, key=lambda e: e.place)))
 
 
-def _within(word: str, value: str) -> bool:
+def within(word: str, value: str) -> bool:
+    """Whether a folded word stands in a folded value; one of letters as a whole word."""
     return re.search(rf"\b{re.escape(word)}\b", value) is not None if word.isascii() else word in value
 
 
@@ -213,7 +248,20 @@ def parse_closings(
     """
     kinds = []
     for entry in data.get("closing", ()):
-        unknown = set(entry) - {"event", "zh", "en", "ends", "kin", "told", "named", "for_good", "goes_on", "successor"}
+        unknown = set(entry) - {
+            "event",
+            "zh",
+            "en",
+            "ends",
+            "kin",
+            "told",
+            "named",
+            "for_good",
+            "goes_on",
+            "successor",
+            "whom",
+            "only_named",
+        }
         ends, told = tuple(entry.get("ends", ())), tuple(entry.get("told", ()))
         named = str(entry.get("named", ""))
         missing = [
@@ -227,5 +275,11 @@ def parse_closings(
         subjects = tuple(kin[name] for name in entry.get("kin", ()))
         for_good, successor = bool(entry.get("for_good", False)), bool(entry.get("successor", False))
         goes_on = tuple(fold(how).strip() for how in entry.get("goes_on", ()))
-        kinds.append(Closing(str(entry["event"]), values, ends, subjects, told, named, for_good, goes_on, successor))
+        whom = tuple(fold(word).strip() for word in entry.get("whom", ()))
+        kinds.append(
+            Closing(
+                str(entry["event"]), values, ends, subjects, told, named, for_good, goes_on, successor, whom,
+                bool(entry.get("only_named", False)),
+            )
+        )  # fmt: skip
     return Closings(tuple(kinds), {one: tuple(fold(w).strip() for w in said) for one, said in words.items()}, fold)

@@ -72,12 +72,20 @@ class Distiller:
         object.__setattr__(self, "_character", character)
         object.__setattr__(self, "_normalising", Normalising(self.times, self.constructions, self.fold, character))
 
-    def distil(self, message: Message, *, zone: tzinfo, cleaned: Cleaned | None = None) -> list[Observation]:
+    def distil(
+        self,
+        message: Message,
+        *,
+        zone: tzinfo,
+        cleaned: Cleaned | None = None,
+        known: Callable[[Observation], bool] = lambda _: False,
+    ) -> list[Observation]:
         """What one message states, in the order in which it states it.
 
         Only the user's own words are read (SPEC C4): any other role gives nothing. `zone` is where the user was: 昨天 is
         the day before the message's own day there (SPEC C8). `cleaned` is what is left to read of the text (SPEC C2), all
-        of it by default.
+        of it by default. `known`: whether what an observation speaks of is known by that name, asked where its words alone
+        do not tell (Toffee died: a dog, or a server).
         """
         if message.role is not Role.USER or message.forgotten or message.digest or len(message.text) > MAX_TALK:
             return []
@@ -91,7 +99,7 @@ class Distiller:
             start, end = cleaned.original(f.start, f.end)
             told = (Evidence(message.seq, start, end, message.at, message.session, own=own),)
             observations.append(self._observation(f, cleaned.text, at, message.at, told, None, None))
-        return _distinct(observations)
+        return _distinct([o for o in observations if not o.known or known(o)])
 
     def plain(self, message: Message, *, zone: tzinfo, cleaned: Cleaned | None = None) -> list[Plain]:
         """The sentences of a message that plainly state something, whether or not the constructions read them; each stands
@@ -211,6 +219,7 @@ class Distiller:
             kept=found.kept,
             language=found.language,
             until=self._normalising.until(found, at),
+            known=found.known,
         )
 
     def _value(self, found: Found, said: str, folded: str, at: datetime) -> str:

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from jiyi.domain.belief import Observation
+from jiyi.domain.closing import within
 from jiyi.domain.forgetting import BLOT
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Evidence, Language, Memory, Message, Role
 from jiyi.domain.plans import Actor, Change, Plan, Verb
+from jiyi.domain.relations import USER
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import OUTRIGHT
 from jiyi.domain.standing import Detail, RetentionPolicy
@@ -66,7 +68,9 @@ class Retaining:
         zone = message.at.tzinfo or UTC
         legible = self.redaction.legible(message)
         cleaned = self.guard.read(legible).cleaned
-        read = self.distiller.distil(legible, zone=zone, cleaned=cleaned)
+        read = self.distiller.distil(
+            legible, zone=zone, cleaned=cleaned, known=lambda o: self._is_known(unit, scope, o)
+        )
         if detail is not Detail.BALANCED:
             sentences = self.distiller.plain(legible, zone=zone, cleaned=cleaned)
             plain = [p for p in sentences if p.end - p.start <= LONGEST_WHOLE]
@@ -89,6 +93,15 @@ class Retaining:
             return Admitted(())
         turns = turns_before(unit, scope, message, self.guard.policy.turns)
         return self.guard.admit(told, [self.redaction.legible(message)], turns)
+
+    def _is_known(self, unit: Unit, scope: Scope, observation: Observation) -> bool:
+        """Whether a fact of the relations that an observation asks for names what it speaks of: another than the user, else
+        what it tells."""
+        assert observation.triple is not None
+        subject = observation.triple.subject
+        spoken = observation.value if subject == USER else self.distiller.fold(subject).strip()
+        facts = unit.memories.of_relations(scope, sorted(observation.known))
+        return any(within(m.value, spoken) or within(spoken, m.value) for m in facts)
 
     def _named(self, plain: Plain) -> bool:
         return self.high_value.of_sentence(plain.words, plain.language) is not None

@@ -26,7 +26,8 @@ NEAR = 60
 class Found:
     """A statement in a text: `[start, end)` is what it rests on. Without a relation it is free text of `category`.
 
-    `time` is when it happened or will, where that is told beside the object; `expires`: it is over after that.
+    `time` is when it happened or will, where that is told beside the object; `expires`: it is over after that. `known`: it says
+    something only where a fact of one of these relations names what it speaks of.
     """
 
     object: str
@@ -47,6 +48,7 @@ class Found:
     object_start: int = 0
     time: TimeExpression | None = None
     expires: bool = False
+    known: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +411,7 @@ class Fitter:
                 said, self.objects.value(said, relation), clause.start, clause.end, self.language, relation=relation,
                 subject=subject, mode=Mode.STATEMENT if talk.hearsay else form.mode, negated=form.mode is Mode.DENIAL,
                 implied=supplied, hearsay=talk.hearsay, object_start=span.start, time=time, expires=form.tense == "future",
+                known=form.known,
             ))  # fmt: skip
         if old:
             found[0] = replace(found[0], replaces=self.objects.value(old, relation), replaces_text=old)

@@ -40,6 +40,8 @@ _BUILT_IN = {
     "number": r"(?:\d[\d,.]*|[零〇一二三四五六七八九十百千万两]+)",
     "capital": r"(?-i:[A-Z])",
     "open": r"\(",
+    "uncounted": r"(?<![前这那好十过隔近每头])",  # 前几天 and 好几次 ask for no number
+    "unpast": r"(?![前后来])",
     "him": "(?<!吉)他",  # 弹吉他 speaks of nobody
     "rest": r".*",
     "small": r"(?-i:[a-z])",
@@ -80,7 +82,7 @@ class Form:
     over when its date is. `follows`: relations one of which the sentence must have stated before. `from_party` is the
     relation of the object to the one company that was named. `second` is the relation of the slot of that name, told of the
     form's subject, or with `of_object` of the relative or animal that the object names. A `dropped` subject is the user,
-    unless somebody else is spoken of before.
+    unless somebody else is spoken of before. `known`: a fact of one of these relations must name what it speaks of.
     """
 
     written: str
@@ -106,6 +108,7 @@ class Form:
     second: str = ""
     of_object: bool = False
     dropped: bool = False
+    known: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,7 @@ class Constructions:
     naming: str
     plain: frozenset[str]
     at_home: frozenset[str]
+    spelled_out: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
 
@@ -233,6 +237,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             naming=str(data["naming"]),
             plain=frozenset(data["plain"]),
             at_home=frozenset(data["at_home"]),
+            spelled_out=frozenset(data["spelled_out"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),
         )
@@ -243,7 +248,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
 
 
 def _named(form: Form) -> Iterable[str]:
-    named = {*form.only, *form.also, *form.follows, form.relation, form.from_party, form.second}
+    named = {*form.only, *form.also, *form.follows, *form.known, form.relation, form.from_party, form.second}
     return named - {"", LAST}
 
 
@@ -281,7 +286,7 @@ class _Builder:
     def form(self, written: str, entry: Mapping[str, Any]) -> Form:
         unknown = set(entry) - {
             "zh", "en", "mode", "relation", "only", "who", "also", "route", "implied", "tense", "follows", "from_party",
-            "second", "of_object", "dropped",
+            "second", "of_object", "dropped", "known",
         }  # fmt: skip
         if unknown:
             raise SettingsError(f"construction {written!r}: unknown field {', '.join(sorted(unknown))}")
@@ -327,6 +332,7 @@ class _Builder:
             second=str(entry.get("second", "")),
             of_object=bool(entry.get("of_object", False)),
             dropped=bool(entry.get("dropped", False)),
+            known=frozenset(entry.get("known", ())),
         )
 
     def marker(self, entry: Mapping[str, Any]) -> Marker:

@@ -134,6 +134,8 @@ class Objects:
         start, end = span.start, span.end
         if not 0 < end - start <= LONGEST[self.language]:
             return False
+        if kind in self.constructions.spelled_out:
+            return self.is_a(view, span, kind)
         if self.narrowing.may("never", signs) and self._pattern("never").search(view.shadow, start, end):
             return False
         if kind not in self.constructions.plain and not self.names(view, span, signs):
