@@ -10,7 +10,7 @@ import typer
 
 from jiyi.assembly import open_memory
 from jiyi.domain.access import Role
-from jiyi.errors import MissingExtra
+from jiyi.errors import MissingExtra, NotFound
 from jiyi.surfaces.chats.upstreams import read_upstreams
 from jiyi.surfaces.cli.calls import SURFACE, Call
 from jiyi.surfaces.cli.output import Line
@@ -134,7 +134,10 @@ def revoke_key(
 ) -> None:
     """Revoke a key: from now on it opens nothing."""
     with call.layer() as layer:
-        layer.revoke_service_key(key)
+        try:
+            layer.revoke_service_key(key)
+        except NotFound as error:
+            raise NotFound(f"{error}: `jiyi key list` shows those there are") from None
     call.out.show({"revoked": key}, [f"revoked {key}"])
 
 
