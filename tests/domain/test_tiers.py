@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jiyi.domain.heat import Heat
@@ -126,6 +126,14 @@ def test_a_standing_rule_never_moves(memory: Memory, heat: Heat | None, now: dat
     assert next_due(rule, now, POLICY) is None
 
 
+# An import may bring the mark of the long tail with a fact.
+MARKED = Memory(
+    1, "The user likes quiet rooms", Category.PROFILE, 1, Source.DECLARED, 0.0, START, START, START,
+    "quiet rooms", kept=True, tier=Tier.FACT, low_activity=True,
+)  # fmt: skip
+
+
+@example(memory=MARKED, heat=None, now=START + timedelta(days=3650))
 @given(memory=LIVE, heat=st.one_of(st.none(), heats()), now=LATER)
 def test_a_second_look_changes_nothing(memory: Memory, heat: Heat | None, now: datetime) -> None:
     current = aging(memory, heat)
@@ -134,6 +142,7 @@ def test_a_second_look_changes_nothing(memory: Memory, heat: Heat | None, now: d
         assert next_move(moved(current, move, now), now, POLICY) is None
 
 
+@example(memory=MARKED, heat=None, now=START + timedelta(days=3650))
 @given(memory=LIVE, heat=st.one_of(st.none(), heats()), now=LATER)
 def test_nothing_is_due_between_now_and_when_it_is_next_due(memory: Memory, heat: Heat | None, now: datetime) -> None:
     current = aging(memory, heat)

@@ -241,7 +241,8 @@ def _within(memory: Aging, used: datetime, now: datetime, policy: TierPolicy) ->
     semantic, low = Tier.SEMANTIC, used + policy.low_activity_after
     if memory.tier is semantic and (confirmed := _confirmed_at(memory, policy)) is not None:
         yield confirmed, Tier.FACT, "recalled-and-confirmed", memory.affirmed_at, False
-    if not memory.low_activity:
+    # The mark belongs to the long tail: on a memory that an import brought with it elsewhere it says nothing.
+    if not (memory.low_activity and memory.tier is semantic):
         yield low, semantic, "unread-6-months", used, True
     elif memory.moved_at is not None and used > memory.moved_at and now < low:
         yield used, semantic, "used-again", used, False
