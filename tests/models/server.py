@@ -39,6 +39,7 @@ class Provider(ThreadingHTTPServer):
     """Answers requests with the manners in turn, the last one for ever, and keeps what it was asked."""
 
     daemon_threads = True
+    request_queue_size = 128  # many come at one moment
 
     def __init__(self, *manners: Manner) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
