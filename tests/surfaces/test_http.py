@@ -452,10 +452,10 @@ def test_numbers_for_prometheus(here: Served, client: httpx2.Client) -> None:
     text = client.get("/metrics").text
     for line in (
         'jiyi_jobs{state="waiting"} 0.0', "jiyi_write_to_readable_lag_seconds 0.0",
-        'jiyi_recall_channel_seconds_count{channel="facts"} 1.0', 'jiyi_recall_channel_seconds_count{channel="words"} 1.0',
-        'jiyi_plans_refused_total{reason="MemoryPaused"} 1.0',
-        'jiyi_http_requests_total{operation="recall",status="200"} 1.0',
-        'jiyi_http_requests_total{operation="correct",status="409"} 1.0',
+        'jiyi_recall_channel_seconds_count{channel="facts",process="1"} 1.0', 'jiyi_recall_channel_seconds_count{channel="words",process="1"} 1.0',
+        'jiyi_plans_refused_total{process="1",reason="MemoryPaused"} 1.0',
+        'jiyi_http_requests_total{operation="recall",process="1",status="200"} 1.0',
+        'jiyi_http_requests_total{operation="correct",process="1",status="409"} 1.0',
     ):  # fmt: skip
         assert line in text, line
     assert "杭州" not in text
@@ -537,7 +537,7 @@ def test_many_write_and_read_at_once(here: Served) -> None:
 
 COMMAND_LINE_ONLY = {
     "work", "usage", "scopes", "carry_forward", "forget_again", "reindex", "check", "check_model", "info", "backup",
-    "rotate_key", "close", "make_service_key", "service_keys", "service_key", "revoke_service_key",
+    "rotate_key", "close", "graph_engine", "repair", "make_service_key", "service_keys", "service_key", "revoke_service_key",
 }  # fmt: skip
 """They see all tenants at once, or are not of one memory: whoever may use them has the machine."""
 OTHERWISE = {

@@ -11,7 +11,7 @@ from fastapi import Path as InPath
 
 from jiyi.domain.memory import Category, Language, Status, Tier
 from jiyi.pipelines.observe import instant
-from jiyi.surfaces import changed, shapes
+from jiyi.surfaces import changed, pattern_shapes, shapes
 from jiyi.surfaces.http import bodies
 from jiyi.surfaces.http.calls import Auditing, Reading
 from jiyi.surfaces.http.paging import Cursor, PageLimit, cursor_of, number_in, page, place_in
@@ -71,6 +71,12 @@ async def explain(
 ) -> shapes.Explanation:
     """What a recall looked at, and what became of each."""
     return shapes.Explanation.of(await call.write(lambda: call.me.explain(trace, why=why)), call.zone)
+
+
+@router.get("/patterns", tags=["Ask"])
+async def patterns(call: Reading) -> pattern_shapes.Patterns:
+    """What repeats over sessions, as it is counted now, with its cases; what is a pattern first."""
+    return pattern_shapes.Patterns.of(await call.write(call.me.patterns), call.zone)
 
 
 # ------------------------------------------------------------------ what was said
