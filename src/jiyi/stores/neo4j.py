@@ -1,15 +1,17 @@
 """Neo4j as a graph engine, by the official driver (SPEC G4, article A4 §2). The extra `neo4j`.
 
-Statements are constants and everything else is a parameter, labels and types of relationships too (`$(…)`, which Neo4j has since
-5.26). Neo4j never forgets the name of a label or type, so only names that jiyi ships become one: any other relation is of type
-RELATES. No word of a user can stay behind as one, and none can change a statement.
+Statements are constants and everything else is a parameter, labels too (`$(…)`, which Neo4j has since 5.26). Neo4j never forgets
+the name of a label or type, so only names that jiyi ships become one: any other relation is of type RELATES. No word of a user
+can stay behind as one, and none can change a statement. There is one statement for each type that is shipped: as a parameter
+(`CREATE ()-[:$(…)]->()`) Neo4j 5.26.0 takes the type of the first call for all that follow.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,6 +47,7 @@ SECONDS = 30.0
 _in_time = unit_of_work(timeout=SECONDS)
 OTHER = "RELATES"
 """The type of a relation that is not in the vocabulary; `relation` names it."""
+SHIPPED = re.compile(r"[A-Z][A-Z0-9_]{0,62}")
 LABELS = {kind: kind.value.capitalize() for kind in EntityType}
 SELF = "User"
 """The label of the user, beside Person."""
@@ -62,12 +65,16 @@ class Shape:
     relations: frozenset[str]
     confidence: ConfidencePolicy
 
+    def type_of(self, relation: str) -> str:
+        """The type of a relation's relationships: its name where it is shipped, and plain enough to stand in a statement."""
+        return relation if relation in self.relations and SHIPPED.fullmatch(relation) else OTHER
+
     @property
     def identity(self) -> str:
         curves = sorted(
             (s.value, c.start, c.loss, str(c.period), str(c.good_for)) for s, c in self.confidence.curves.items()
         )
-        return sha256(repr((1, sorted(self.relations), curves)).encode()).hexdigest()[:8]
+        return sha256(repr((2, sorted(self.relations), curves)).encode()).hexdigest()[:8]
 
 
 class Neo4jEngine(GraphEngine):
@@ -116,7 +123,7 @@ class Neo4jEngine(GraphEngine):
             claim,
             (_PLACE, {"names": [_name_row(n) for n in telling.names]}),
             (_TYPES, {"types": types, "labels": ALL_LABELS}),
-            (_PUT, {"links": [self._link_row(owner, link) for link in telling.links]}),
+            *self._put(owner, telling.links),
         )
 
     def prune(self, owner: str, claim: str, names: Collection[str], nodes: Collection[str]) -> None:
@@ -179,11 +186,17 @@ class Neo4jEngine(GraphEngine):
         ending = f".{self._shape.identity}"
         return version.removesuffix(ending) if version and version.endswith(ending) and version[0] != CLAIM else ""
 
+    def _put(self, owner: str, links: Iterable[Link]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """A statement for each type of relationship, with its links."""
+        by_type: dict[str, list[dict[str, Any]]] = {}
+        for link in links:
+            by_type.setdefault(self._shape.type_of(link.edge.relation), []).append(self._link_row(owner, link))
+        for kind, rows in sorted(by_type.items()):
+            yield _PUT.format(type=kind), {"links": rows}
+
     def _link_row(self, owner: str, link: Link) -> dict[str, Any]:
         edge = link.edge
-        named = edge.relation in self._shape.relations
         return {
-            "type": edge.relation if named else OTHER,
             "start": key_of(link.start),
             "end": key_of(link.end),
             "memory": edge.memory,
@@ -465,11 +478,11 @@ SET e:$(row.labels), e.type = row.type
 """
 _PUT = """
 UNWIND $links AS row
-MATCH (a:Entity {owner: $owner, key: row.start})
-MATCH (b:Entity {owner: $owner, key: row.end})
-CREATE (a)-[r:$(row.type)]->(b)
+MATCH (a:Entity {{owner: $owner, key: row.start}})
+MATCH (b:Entity {{owner: $owner, key: row.end}})
+CREATE (a)-[r:{type}]->(b)
 SET r = row.properties
-CREATE (:Told {owner: $owner, memory: row.memory, start: row.start, end: row.end})
+CREATE (:Told {{owner: $owner, memory: row.memory, start: row.start, end: row.end}})
 """
 _PRUNE_NAMES = "UNWIND $names AS key MATCH (n:Name {owner: $owner, key: key}) DETACH DELETE n"
 _PRUNE_NODES = """
