@@ -27,8 +27,8 @@ from jiyi.domain.graph import Edge
 from jiyi.domain.memory import Language, Source
 from jiyi.domain.scope import Scope
 from jiyi.graph_files import open_graphing
-from jiyi.pipelines.exploring import Explorer, Graphing
-from jiyi.pipelines.graph_questions import Walk, neighbours
+from jiyi.pipelines.graph.exploring import Explorer, Graphing
+from jiyi.pipelines.graph.questions import Walk, neighbours
 from jiyi.ports import Store, Unit
 from jiyi.settings import Settings
 from jiyi.stores.sqlite.store import open_sqlite

@@ -18,7 +18,7 @@ from benchmarks.recipes import NOW, TOP
 from jiyi.domain.memory import Category, IncomingMessage, Memory, Message, Role, Source
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
-from jiyi.pipelines.question import read_question
+from jiyi.pipelines.recalling.question import read_question
 from jiyi.ports import BM25, Document, Hit, Kind, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.access import Access

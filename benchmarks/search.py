@@ -28,9 +28,9 @@ from benchmarks.report import cells, table
 from benchmarks.timing import Times, interleave
 from benchmarks.vectors import peak_mb, quantised
 from jiyi.assembly import open_memory
-from jiyi.embedding import Embedder
 from jiyi.memory_layer import MemoryLayer
 from jiyi.models.local import local_embedder
+from jiyi.ports import Embedder
 from jiyi.stores.chroma import ChromaEngine, open_chroma
 
 SIZES = (6_000, 100_000)

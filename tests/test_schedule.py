@@ -13,8 +13,7 @@ from jiyi.assembly import open_memory
 from jiyi.domain.plans import Verb
 from jiyi.domain.scope import Scope
 from jiyi.jobs import Handler, Runner
-from jiyi.ports import Store, Unit
-from jiyi.queues import Job
+from jiyi.ports import Job, Store, Unit
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import JobPolicy
 from jiyi.stores.reference import open_reference

@@ -17,9 +17,9 @@ from chromadb.config import Settings
 from jiyi.domain.memory import IncomingMessage
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.embedders import open_local
-from jiyi.embedding import Embedder
 from jiyi.evaluation.contenders import Found
 from jiyi.evaluation.embedders import embedded
+from jiyi.ports import Embedder
 
 _BATCH = 1000
 

@@ -14,9 +14,9 @@ from typing import Any
 from jiyi.domain.memory import IncomingMessage
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.embedders import open_local
-from jiyi.embedding import Embedder
 from jiyi.evaluation.contenders import Found
 from jiyi.evaluation.embedders import embedded
+from jiyi.ports import Embedder
 
 # It asks for a key where it will never call anybody.
 _NO_KEY = {"api_key": "none"}

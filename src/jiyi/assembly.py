@@ -21,20 +21,18 @@ from jiyi.domain.questions import parse_answers
 from jiyi.domain.refining import Refining, parse_refining
 from jiyi.domain.relations import Phrases, Vocabulary, parse_vocabulary
 from jiyi.embedders import follow_embedder, open_embedding, vector_rules
-from jiyi.embedding import Embedder
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
 from jiyi.graph_files import follow_graph, load_entities, open_graphing
 from jiyi.jobs import Clock
 from jiyi.memory_layer import DICTIONARY, SEGMENTER, MemoryLayer
 from jiyi.pipelines.answering import Answering
-from jiyi.pipelines.arising import Arising
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions, relative
-from jiyi.pipelines.facts import FactFinder
 from jiyi.pipelines.forgetting import Forgetting
 from jiyi.pipelines.gateway import Gateway
+from jiyi.pipelines.graph.patterns import Noticing, PatternView
 from jiyi.pipelines.guarding import EchoRules, Guard, parse_echo
 from jiyi.pipelines.high_value import HighValue, parse_high_value
 from jiyi.pipelines.indexing import Indexing
@@ -46,21 +44,22 @@ from jiyi.pipelines.modelling.prompting import Prompt, Prompting, parse_prompt
 from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.once import OnceView
-from jiyi.pipelines.passages import Passages
-from jiyi.pipelines.patterns import Noticing, PatternView
-from jiyi.pipelines.question import QuestionReader
 from jiyi.pipelines.recall import Recall
+from jiyi.pipelines.recalling.arising import Arising
+from jiyi.pipelines.recalling.facts import FactFinder
+from jiyi.pipelines.recalling.passages import Passages
+from jiyi.pipelines.recalling.question import QuestionReader
+from jiyi.pipelines.recalling.relevance import Relevance, RelevanceWords
+from jiyi.pipelines.recalling.tracing import TraceView
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.redistil import Redistiller
-from jiyi.pipelines.relevance import Relevance, RelevanceWords
 from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.summarise import Summariser
 from jiyi.pipelines.summarising.cues import Cues, parse_cues
-from jiyi.pipelines.tracing import TraceView
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
 from jiyi.pipelines.vectors import Embedding, VectorView
-from jiyi.ports import ChatModel, Keys, Store
+from jiyi.ports import Carried, ChatModel, Embedder, Keys, Store
 from jiyi.settings import EmbedderName, GuardPolicy, Settings, read_settings, zone
 from jiyi.stores.carried import NothingCarried
 from jiyi.stores.keys import MemoryKeys
@@ -75,7 +74,6 @@ from jiyi.text.signs import Signs, parse_signs
 from jiyi.text.synonyms import Synonyms, has_terms, parse_synonyms
 from jiyi.text.times import Times
 from jiyi.text.voice import Voice
-from jiyi.views import Carried
 
 if TYPE_CHECKING:
     from jiyi.aio import AsyncMemoryLayer

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from jiyi.domain.forgetting import Copy
 from jiyi.domain.relations import Vocabulary
 from jiyi.errors import SettingsError
-from jiyi.graphs import GraphEngine
 from jiyi.memory_layer import SEGMENTER, UNFINISHED
-from jiyi.ports import Keys, Store
+from jiyi.ports import Carried, GraphEngine, Keys, Store
 from jiyi.settings import Settings
 from jiyi.stores import moving
 from jiyi.stores.carried import FileCarried, NothingCarried, carry_beside
 from jiyi.stores.keys import copy_keys, open_keys
 from jiyi.stores.moving import Moved, Step
 from jiyi.stores.sqlite.vectors import VectorRules
-from jiyi.views import Carried
 
 if TYPE_CHECKING:
     from jiyi.stores.postgres.moving import PostgresMoving

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from jiyi.embedding import Embedder, VectorEngine
 from jiyi.engine import Parts
 from jiyi.errors import MissingExtra, SettingsError
 from jiyi.jobs import Clock
 from jiyi.pipelines.modelling.spending import EmbeddingMeter
 from jiyi.pipelines.vectors import Embedding
-from jiyi.ports import Store
+from jiyi.ports import Embedder, Store, VectorEngine
 from jiyi.settings import ModelPolicy, Settings, zone
 from jiyi.stores.sqlite.vectors import VectorRules
 from jiyi.text.voice import Voice

@@ -18,40 +18,37 @@ from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
 from jiyi.errors import EngineUnavailable, PlanRefused, StoreBusy
-from jiyi.graphs import GraphEngine
 from jiyi.jobs import Clock, Handler, Runner, Thinking, Worker
 from jiyi.pipelines.answering import Answering
 from jiyi.pipelines.archive import Archive, is_there
 from jiyi.pipelines.context import Context
 from jiyi.pipelines.distil import Distiller
-from jiyi.pipelines.exploring import Graphing
 from jiyi.pipelines.forgetting import Erasure, Forgetting, Request
 from jiyi.pipelines.gateway import UPKEEP, ForgetReceipt, Gateway
-from jiyi.pipelines.graph_following import GraphFollower
+from jiyi.pipelines.graph.exploring import Graphing
+from jiyi.pipelines.graph.following import GraphFollower
+from jiyi.pipelines.graph.patterns import PATTERNS, Noticing
 from jiyi.pipelines.guarding import Guard
 from jiyi.pipelines.indexing import Indexing, index_messages
 from jiyi.pipelines.judging import Judging
 from jiyi.pipelines.model_distil import ModelDistiller
 from jiyi.pipelines.observe import DISTIL, INDEX, RULES, distil_messages
-from jiyi.pipelines.patterns import PATTERNS, Noticing
-from jiyi.pipelines.read_counts import ReadCounts
 from jiyi.pipelines.recall import Recall
+from jiyi.pipelines.recalling.read_counts import ReadCounts
+from jiyi.pipelines.recalling.tracing import TraceLog
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.redistil import REDISTIL, Redistiller
 from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.segments import CLOSE, MODEL, SEGMENT, close_silent, cut_segments
 from jiyi.pipelines.summaries import SUMMARISE
 from jiyi.pipelines.summarise import Summariser, summarise
-from jiyi.pipelines.tracing import TraceLog
 from jiyi.pipelines.upkeep import Upkeep
 from jiyi.pipelines.user_file import ReadingBack
 from jiyi.pipelines.vectors import EMBED, EMBED_SOON, Embedding
 from jiyi.pipelines.verifying import came_back, place_of, verify_after_job
 from jiyi.pipelines.visiting import VANISH
-from jiyi.ports import Store, Unit
-from jiyi.queues import Job, Lane
+from jiyi.ports import Carried, GraphEngine, Job, Lane, Store, Unit
 from jiyi.settings import Settings
-from jiyi.views import Carried
 
 SAVES = 8
 MOMENT = timedelta(microseconds=1)

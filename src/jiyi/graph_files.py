@@ -15,8 +15,8 @@ from jiyi.domain.memory import Language
 from jiyi.domain.relations import COMPANY, USER, Vocabulary, subject_name
 from jiyi.errors import SettingsError
 from jiyi.pipelines.distilling.grammar import relative
-from jiyi.pipelines.exploring import Graphing
-from jiyi.pipelines.graph_view import GraphView
+from jiyi.pipelines.graph.exploring import Graphing
+from jiyi.pipelines.graph.view import GraphView
 from jiyi.ports import Store
 from jiyi.settings import Settings
 from jiyi.text.segmentation import Segmenter

@@ -19,8 +19,7 @@ from typing import TypeAlias
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import JiyiError, ModelUnavailable, StoreClosed
-from jiyi.ports import Store, Unit
-from jiyi.queues import Job, Lane
+from jiyi.ports import Job, Lane, Store, Unit
 from jiyi.settings import JobPolicy
 
 log = logging.getLogger("jiyi.jobs")

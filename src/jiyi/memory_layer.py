@@ -20,14 +20,13 @@ from jiyi.memory_reader import ALL
 from jiyi.pipelines.arguments import read_role
 from jiyi.pipelines.forgetting import Request
 from jiyi.pipelines.gateway import Receipt
-from jiyi.pipelines.graph_following import GraphStatus
+from jiyi.pipelines.graph.following import GraphStatus
 from jiyi.pipelines.modelling.probing import probe
 from jiyi.pipelines.modelling.spending import Usage, read_usage
 from jiyi.pipelines.retention import survey
 from jiyi.pipelines.verifying import forgotten_check
 from jiyi.pipelines.visiting import find_visitor, link, open_visitor
-from jiyi.ports import Check, Store, StoreInfo, Unit
-from jiyi.queues import DeadJob, JobCounts
+from jiyi.ports import Check, DeadJob, JobCounts, Store, StoreInfo, Unit
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, zone
 

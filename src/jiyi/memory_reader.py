@@ -23,7 +23,6 @@ from jiyi.domain.tokens import estimate_tokens
 from jiyi.domain.traces import Trace
 from jiyi.engine import Engine
 from jiyi.errors import InputError, NotFound
-from jiyi.graphs import GraphReader
 from jiyi.pipelines.arguments import (
     read_as_of,
     read_category,
@@ -35,9 +34,9 @@ from jiyi.pipelines.arguments import (
 from jiyi.pipelines.as_of import memories_as_of, recall_as_of, versions_as_of
 from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.explaining import Explanation, explain
-from jiyi.pipelines.exploring import Explorer
-from jiyi.pipelines.filters import KINDS, NEAR, Filters, Span
-from jiyi.pipelines.graph_questions import (
+from jiyi.pipelines.graph.exploring import Explorer
+from jiyi.pipelines.graph.patterns import Noticed
+from jiyi.pipelines.graph.questions import (
     Answers,
     Entity,
     Insight,
@@ -58,11 +57,10 @@ from jiyi.pipelines.graph_questions import (
 )
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.observe import instant
-from jiyi.pipelines.patterns import Noticed
 from jiyi.pipelines.recall import Item, Recollection
+from jiyi.pipelines.recalling.filters import KINDS, NEAR, Filters, Span
 from jiyi.pipelines.summaries import standing
-from jiyi.ports import SessionInfo, Unit
-from jiyi.queues import JobCounts
+from jiyi.ports import GraphReader, JobCounts, SessionInfo, Unit
 from jiyi.settings import Limits
 
 N = TypeVar("N", str, str | None)

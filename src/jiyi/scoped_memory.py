@@ -31,6 +31,7 @@ from jiyi.pipelines.correcting import read_corrections
 from jiyi.pipelines.exporting import export_scope
 from jiyi.pipelines.forgetting import Request, read_request
 from jiyi.pipelines.gateway import ForgetReceipt, Left, Receipt
+from jiyi.pipelines.graph.uniting import check_names, unite
 from jiyi.pipelines.judging import Occasion
 from jiyi.pipelines.observe import Observed, check_messages, clean_text, instant, observe
 from jiyi.pipelines.once import Asked, write_once
@@ -38,7 +39,6 @@ from jiyi.pipelines.redistil import Redistilled
 from jiyi.pipelines.retention import Decision, Retention, choose, consent, pause, read_retention, resume
 from jiyi.pipelines.segments import close_segment
 from jiyi.pipelines.summarise import queue_session
-from jiyi.pipelines.uniting import check_names, unite
 from jiyi.pipelines.upkeep import Upkept, keep_up
 from jiyi.pipelines.user_file import (
     ReadProfile,

@@ -11,8 +11,8 @@ from jiyi.domain.entities import Name
 from jiyi.domain.graph import Edge
 from jiyi.domain.scope import Scope
 from jiyi.graph_files import open_graphing
-from jiyi.pipelines.graph_following import GraphFollower
-from jiyi.pipelines.graph_view import edges_at
+from jiyi.pipelines.graph.following import GraphFollower
+from jiyi.pipelines.graph.view import edges_at
 from jiyi.ports import Store, Unit
 from jiyi.settings import Settings
 from jiyi.stores.neo4j import Neo4jEngine, Shape, open_neo4j

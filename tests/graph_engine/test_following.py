@@ -21,7 +21,7 @@ from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
 from jiyi.errors import EngineBusy, EngineUnavailable, SettingsError
 from jiyi.memory_layer import MemoryLayer
-from jiyi.pipelines.graph_following import AWAY, BEHIND, GraphFollower
+from jiyi.pipelines.graph.following import AWAY, BEHIND, GraphFollower
 from jiyi.stores.neo4j import Neo4jEngine
 from jiyi.stores.sqlite.store import open_sqlite
 from jiyi.testing.contract_base import fresh_scope, memory

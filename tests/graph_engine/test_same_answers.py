@@ -16,10 +16,10 @@ from jiyi.domain.fusion_rules import Atom, Guard
 from jiyi.domain.memory import Language, Memory
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
-from jiyi.graphs import GraphReader
-from jiyi.pipelines.exploring import Explorer
-from jiyi.pipelines.graph_following import GraphFollower
-from jiyi.pipelines.graph_questions import Walk, entities, match, neighbours, paths
+from jiyi.pipelines.graph.exploring import Explorer
+from jiyi.pipelines.graph.following import GraphFollower
+from jiyi.pipelines.graph.questions import Walk, entities, match, neighbours, paths
+from jiyi.ports import GraphReader
 from jiyi.stores.neo4j import Neo4jEngine
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
 from jiyi.testing.contract_base import NOW, later

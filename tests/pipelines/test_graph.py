@@ -14,8 +14,8 @@ from jiyi.domain.entities import EntityType, Reason
 from jiyi.errors import InputError, MemoryPaused, NotFound, SettingsError
 from jiyi.graph_files import shipped_rules
 from jiyi.memory_layer import MemoryLayer
-from jiyi.pipelines.graph_export import as_graphml, as_json, as_mermaid
-from jiyi.pipelines.graph_questions import Entity
+from jiyi.pipelines.graph.export import as_graphml, as_json, as_mermaid
+from jiyi.pipelines.graph.questions import Entity
 from jiyi.ports import Check
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock

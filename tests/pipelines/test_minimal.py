@@ -296,7 +296,7 @@ def test_no_byte_of_other_talk_stays(index: str, kinds: list[str], seed: int) ->
 KILLED = """
 import os, sys
 from jiyi.assembly import open_memory
-from jiyi.queues import Lane
+from jiyi.ports import Lane
 layer = open_memory(sys.argv[1], worker=False)
 me = layer.scope("ming")
 me.retention("minimal")

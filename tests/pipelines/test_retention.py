@@ -22,7 +22,7 @@ from jiyi.domain.plans import Verb, replay_standing
 from jiyi.domain.standing import UNDECIDED, Consent, Detail, RetentionPolicy, Standing
 from jiyi.errors import InputError, MemoryPaused, NotFound, PlanRefused, SettingsError, TooLarge
 from jiyi.memory_layer import MemoryLayer
-from jiyi.queues import Lane
+from jiyi.ports import Lane
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, read_settings
 from jiyi.stores.reference import open_reference

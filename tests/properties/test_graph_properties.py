@@ -22,8 +22,8 @@ from jiyi.domain.memory import Language, Memory, Source, Status, Triple
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
 from jiyi.graph_files import open_graphing
-from jiyi.pipelines.exploring import Explorer, Graphing
-from jiyi.pipelines.graph_questions import Walk, match, neighbours, paths
+from jiyi.pipelines.graph.exploring import Explorer, Graphing
+from jiyi.pipelines.graph.questions import Walk, match, neighbours, paths
 from jiyi.ports import Store
 from jiyi.settings import Settings
 from jiyi.stores.reference import open_reference

@@ -23,7 +23,7 @@ from jiyi import open_memory
 from jiyi.domain.access import Role
 from jiyi.domain.scope import Scope
 from jiyi.memory_layer import MemoryLayer
-from jiyi.queues import Lane
+from jiyi.ports import Lane
 from jiyi.surfaces.chats.upstreams import read_upstreams
 from jiyi.surfaces.http.app import create_app
 from jiyi.surfaces.http.edge import PUBLIC

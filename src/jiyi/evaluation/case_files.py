@@ -26,8 +26,8 @@ from typing import Any, TypeAlias
 from jiyi.domain.memory import Category, Role, Tier
 from jiyi.domain.standing import Detail
 from jiyi.errors import InputError
-from jiyi.pipelines.filters import ALL_KINDS
 from jiyi.pipelines.observe import instant
+from jiyi.pipelines.recalling.filters import ALL_KINDS
 
 ALTERNATIVES = " | "
 """Separates alternatives in an expected string: any of them will do."""

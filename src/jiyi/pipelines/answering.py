@@ -15,7 +15,7 @@ from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotFound
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.distil import Distiller
-from jiyi.pipelines.exploring import Explorer, Graphing
+from jiyi.pipelines.graph.exploring import Explorer, Graphing
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.ports import Unit
 

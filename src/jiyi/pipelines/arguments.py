@@ -13,8 +13,8 @@ from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Language, Source, Status, Tier
 from jiyi.domain.standing import Detail
 from jiyi.errors import InputError
-from jiyi.pipelines.filters import ALL_KINDS, KINDS
 from jiyi.pipelines.observe import instant
+from jiyi.pipelines.recalling.filters import ALL_KINDS, KINDS
 
 E = TypeVar("E", bound=StrEnum)
 

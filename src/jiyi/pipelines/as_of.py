@@ -25,33 +25,37 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError, StoreError
-from jiyi.forgotten import Forgotten
-from jiyi.graphs import Graph, GraphFeed
-from jiyi.modelled import ModelCalls, Segments
-from jiyi.pipelines.facts import FactFinder
-from jiyi.pipelines.filters import Filters
 from jiyi.pipelines.history import read_versions
 from jiyi.pipelines.indexing import Indexing
-from jiyi.pipelines.matching import overlay
 from jiyi.pipelines.recall import Recall, Recollection
+from jiyi.pipelines.recalling.facts import FactFinder
+from jiyi.pipelines.recalling.filters import Filters
+from jiyi.pipelines.recalling.matching import overlay
 from jiyi.ports import (
     Document,
+    Forgotten,
+    Graph,
+    GraphFeed,
     Hit,
+    Jobs,
     Kind,
     Ledger,
     Memories,
     Messages,
+    ModelCalls,
     Occurrence,
+    Once,
+    Schedule,
+    Segments,
+    ServiceKeys,
     SessionInfo,
     Standings,
     Summaries,
     TextIndex,
+    Traces,
     Unit,
     VectorIndex,
 )
-from jiyi.queues import Jobs, Schedule
-from jiyi.served import Once, ServiceKeys
-from jiyi.traced import Traces
 
 CHUNK = 256
 """Hits whose messages are looked up in one go."""

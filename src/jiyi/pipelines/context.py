@@ -24,10 +24,10 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import PointKind, render_points
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import InputError
-from jiyi.pipelines.filters import Filters
-from jiyi.pipelines.question import read_question
 from jiyi.pipelines.recall import Item, Recall, Recollection
-from jiyi.pipelines.relevance import Relevance
+from jiyi.pipelines.recalling.filters import Filters
+from jiyi.pipelines.recalling.question import read_question
+from jiyi.pipelines.recalling.relevance import Relevance
 from jiyi.pipelines.working import Working, read_working
 from jiyi.ports import Unit
 from jiyi.settings import ContextPolicy, WorkingPolicy

@@ -38,7 +38,7 @@ from jiyi.domain.revision import resumed
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import ENDING
 from jiyi.errors import InputError, NotFound
-from jiyi.pipelines.graph_view import GraphView
+from jiyi.pipelines.graph.view import GraphView
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.merging import merged_into
 from jiyi.pipelines.tombstones import Tombs, blotted, names_of, places, told_by

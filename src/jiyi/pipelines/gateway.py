@@ -31,14 +31,13 @@ from jiyi.domain.standing import Standing
 from jiyi.errors import MemoryPaused, NotFound, PlanRefused
 from jiyi.pipelines.archive import Archive
 from jiyi.pipelines.forgetting import Erasure
-from jiyi.pipelines.graph_view import GraphView
+from jiyi.pipelines.graph.view import GraphView
 from jiyi.pipelines.indexing import Indexing, TextView
 from jiyi.pipelines.merging import merged_into
 from jiyi.pipelines.summaries import SummaryView
 from jiyi.pipelines.tombstones import Tombs
 from jiyi.pipelines.vectors import VectorView
-from jiyi.ports import Kind, Unit
-from jiyi.views import View
+from jiyi.ports import Kind, Unit, View
 
 T = TypeVar("T")
 

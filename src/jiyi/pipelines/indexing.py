@@ -8,10 +8,9 @@ from jiyi.domain.forgetting import Erased
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
-from jiyi.ports import Document, Kind, Unit
+from jiyi.ports import Document, Kind, Unit, View
 from jiyi.text.passages import Folding
 from jiyi.text.segmentation import Segmenter
-from jiyi.views import View
 
 CHUNK = 500
 """Messages indexed in one transaction: long imports stay readable and writable meanwhile."""

@@ -24,7 +24,7 @@ from jiyi.domain.merging import (
 from jiyi.domain.plans import Actor, Change, Plan, Verb
 from jiyi.domain.scope import Scope
 from jiyi.errors import SettingsError
-from jiyi.pipelines.question import read_question
+from jiyi.pipelines.recalling.question import read_question
 from jiyi.ports import Kind, Unit
 from jiyi.text.segmentation import Segmenter
 

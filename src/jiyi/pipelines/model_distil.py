@@ -25,8 +25,7 @@ from jiyi.pipelines.modelling.prompting import Prompting
 from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.segments import messages_of
-from jiyi.ports import Store, Unit
-from jiyi.queues import Job
+from jiyi.ports import Job, Store, Unit
 from jiyi.settings import ModelPolicy
 
 log = logging.getLogger("jiyi.model")

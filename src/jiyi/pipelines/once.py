@@ -23,8 +23,7 @@ from jiyi.domain.scope import Scope, check_name
 from jiyi.errors import ConflictingRequest, NotFound
 from jiyi.pipelines.gateway import ForgetReceipt, Receipt
 from jiyi.pipelines.observe import Observed
-from jiyi.ports import Store, Unit
-from jiyi.views import View
+from jiyi.ports import Store, Unit, View
 
 T = TypeVar("T")
 

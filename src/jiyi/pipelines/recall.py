@@ -18,18 +18,18 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
 from jiyi.errors import InputError, TooLarge
-from jiyi.pipelines.arising import Arising
-from jiyi.pipelines.facts import FactFinder
-from jiyi.pipelines.filters import EVERYTHING, Filters, Span
 from jiyi.pipelines.indexing import Indexing
-from jiyi.pipelines.kinds import named
-from jiyi.pipelines.matching import CANDIDATES, Match, match_texts, said_in, scan_single, scan_texts
-from jiyi.pipelines.meaning import Meaning, find_meaning
-from jiyi.pipelines.passages import Found, Passages
-from jiyi.pipelines.question import Question, QuestionReader, without_names
-from jiyi.pipelines.spelling import spelt
+from jiyi.pipelines.recalling.arising import Arising
+from jiyi.pipelines.recalling.facts import FactFinder
+from jiyi.pipelines.recalling.filters import EVERYTHING, Filters, Span
+from jiyi.pipelines.recalling.kinds import named
+from jiyi.pipelines.recalling.matching import CANDIDATES, Match, match_texts, said_in, scan_single, scan_texts
+from jiyi.pipelines.recalling.meaning import Meaning, find_meaning
+from jiyi.pipelines.recalling.passages import Found, Passages
+from jiyi.pipelines.recalling.question import Question, QuestionReader, without_names
+from jiyi.pipelines.recalling.spelling import spelt
+from jiyi.pipelines.recalling.timing import Stopwatch
 from jiyi.pipelines.summaries import standing
-from jiyi.pipelines.timing import Stopwatch
 from jiyi.pipelines.vectors import Embedding, scores_of
 from jiyi.ports import Kind, Unit
 from jiyi.text.kinds import Kinds

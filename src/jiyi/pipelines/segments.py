@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 
 from jiyi.domain.memory import Message, Role
 from jiyi.domain.scope import Scope
-from jiyi.ports import Unit
-from jiyi.queues import Lane
+from jiyi.ports import Lane, Unit
 from jiyi.settings import ModelPolicy
 
 SEGMENT, CLOSE, MODEL = "segment", "close", "model"

@@ -11,8 +11,7 @@ from jiyi.domain.memory import Memory, Status
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import Point, SessionSummary
 from jiyi.pipelines.indexing import Indexing
-from jiyi.ports import Kind, Unit
-from jiyi.views import View
+from jiyi.ports import Kind, Unit, View
 
 SUMMARISE = "summarise"
 """Kind of the job that makes summaries; the payload is that of `summarise.summarise`."""

@@ -23,8 +23,8 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
 from jiyi.domain.tiers import Aging, Move, TierPolicy, moved, next_due, outlook
 from jiyi.pipelines.gateway import UPKEEP, Gateway, Receipt
+from jiyi.pipelines.graph.patterns import Noticing
 from jiyi.pipelines.merging import Merging
-from jiyi.pipelines.patterns import Noticing
 from jiyi.pipelines.retaining import Retaining
 from jiyi.ports import Store, Unit
 from jiyi.settings import UpkeepPolicy

@@ -24,9 +24,9 @@ from jiyi.errors import InputError, TooLarge, UnreadableLines
 from jiyi.pipelines.correcting import read_correction
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.exporting import TITLE as EXPORTED
-from jiyi.pipelines.filters import NEAR
 from jiyi.pipelines.gateway import Receipt
 from jiyi.pipelines.judging import Edited, Judging, Occasion
+from jiyi.pipelines.recalling.filters import NEAR
 from jiyi.ports import Unit
 
 Screen = Callable[[str, Category | None], str]

@@ -21,13 +21,10 @@ from jiyi.domain.memory import Memory, Message, Role
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.vectors import Neighbour, Vector, VectorSet, quantise
-from jiyi.embedding import Embedder
 from jiyi.errors import ModelError, ModelRefused
-from jiyi.ports import Check, Kind, Store, Unit
-from jiyi.queues import Job, Lane
+from jiyi.ports import Check, Embedder, Job, Kind, Lane, Store, Unit, View
 from jiyi.settings import EmbeddingPolicy
 from jiyi.text.voice import Voice
-from jiyi.views import View
 
 log = logging.getLogger("jiyi.vectors")
 

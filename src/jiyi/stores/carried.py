@@ -21,8 +21,7 @@ from jiyi.domain.encoding import instant, micros, optional_instant, optional_mic
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Reach, Remains, Tombstone
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreError
-from jiyi.ports import Check
-from jiyi.views import Carried
+from jiyi.ports import Carried, Check
 
 PRIVATE = 0o600
 _HEAD = "# What was forgotten in the database beside this file, as keyed hashes. Keep it with the database.\n"

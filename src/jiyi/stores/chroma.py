@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jiyi.domain.vectors import Vector, mark_of, quantise
-from jiyi.embedding import VectorEngine
 from jiyi.errors import EngineUnavailable, MissingExtra, SettingsError
+from jiyi.ports import VectorEngine
 
 try:
     import chromadb

@@ -27,7 +27,7 @@ from jiyi.domain.memory import Source
 from jiyi.domain.relations import USER
 from jiyi.domain.scope import Scope
 from jiyi.errors import EngineBusy, EngineUnavailable, MissingExtra, SettingsError
-from jiyi.graphs import GraphEngine, GraphReader
+from jiyi.ports import GraphEngine, GraphReader
 from jiyi.stores.numbering import at_most
 
 try:

@@ -25,8 +25,22 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging, aging
 from jiyi.errors import ConflictingMessage, InputError, StoreClosed, StoreError
-from jiyi.ports import BM25, Check, Document, Hit, Kind, Occurrence, SessionInfo, Store, StoreInfo, Unit
-from jiyi.queues import DeadJob, Job, JobCounts, Lane
+from jiyi.ports import (
+    BM25,
+    Check,
+    DeadJob,
+    Document,
+    Hit,
+    Job,
+    JobCounts,
+    Kind,
+    Lane,
+    Occurrence,
+    SessionInfo,
+    Store,
+    StoreInfo,
+    Unit,
+)
 from jiyi.stores.reference_forgotten import ReferenceForgotten
 from jiyi.stores.reference_graph import ReferenceGraph
 from jiyi.stores.reference_graph_feed import ReferenceGraphFeed

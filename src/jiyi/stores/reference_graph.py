@@ -8,7 +8,7 @@ from jiyi.domain.entities import Name
 from jiyi.domain.graph import Edge, Link
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
-from jiyi.graphs import Graph
+from jiyi.ports import Graph
 from jiyi.stores.reference_state import Access
 
 

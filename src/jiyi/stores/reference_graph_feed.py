@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jiyi.domain.graph import Followed
 from jiyi.domain.scope import Scope
-from jiyi.graphs import GraphFeed
+from jiyi.ports import GraphFeed
 from jiyi.stores.reference_state import Access
 
 

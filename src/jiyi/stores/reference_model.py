@@ -7,7 +7,7 @@ from datetime import datetime
 from jiyi.domain.asking import OK, ModelCall, Spent
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreError
-from jiyi.modelled import ModelCalls, Segments
+from jiyi.ports import ModelCalls, Segments
 from jiyi.stores.reference_state import Access, ScopeState
 
 

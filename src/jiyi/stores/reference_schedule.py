@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from jiyi.domain.scope import Scope
-from jiyi.queues import Due, Schedule
+from jiyi.ports import Due, Schedule
 from jiyi.stores.reference_state import Access
 
 

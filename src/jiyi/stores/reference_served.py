@@ -9,7 +9,7 @@ from jiyi.domain.access import ServiceKey
 from jiyi.domain.once import DoneOnce
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
-from jiyi.served import Once, ServiceKeys
+from jiyi.ports import Once, ServiceKeys
 from jiyi.stores.reference_state import Access
 
 

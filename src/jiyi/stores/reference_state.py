@@ -27,8 +27,7 @@ from jiyi.domain.summary import SessionSummary
 from jiyi.domain.traces import Trace
 from jiyi.domain.vectors import Vector
 from jiyi.errors import StoreError
-from jiyi.ports import Document, Kind
-from jiyi.queues import DeadJob, Lane
+from jiyi.ports import DeadJob, Document, Kind, Lane
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from jiyi.domain.scope import Scope
 from jiyi.domain.traces import Trace
+from jiyi.ports import Traces
 from jiyi.stores.reference_state import Access
-from jiyi.traced import Traces
 
 
 class ReferenceTraces(Traces):

@@ -17,8 +17,8 @@ from jiyi.pipelines.gateway import ForgetReceipt
 from jiyi.pipelines.gateway import Receipt as Done
 from jiyi.pipelines.redistil import Redistilled as ReadAgain
 from jiyi.pipelines.upkeep import Upkept as Moved
-from jiyi.queues import DeadJob as Given
-from jiyi.queues import JobCounts
+from jiyi.ports import DeadJob as Given
+from jiyi.ports import JobCounts
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.surfaces.shapes import Consent, Memory, MemoryId, Moment, Page, PlanId, Shape, memories, moment, when
 

@@ -9,11 +9,11 @@ from typing import Annotated
 from pydantic import Field
 
 from jiyi.domain.entities import EntityType, Reason
-from jiyi.pipelines.graph_questions import Answers, NearBy, Picture, Row
-from jiyi.pipelines.graph_questions import Entity as Known
-from jiyi.pipelines.graph_questions import Insight as Seen
-from jiyi.pipelines.graph_questions import Path as Way
-from jiyi.pipelines.graph_questions import Tie as Told
+from jiyi.pipelines.graph.questions import Answers, NearBy, Picture, Row
+from jiyi.pipelines.graph.questions import Entity as Known
+from jiyi.pipelines.graph.questions import Insight as Seen
+from jiyi.pipelines.graph.questions import Path as Way
+from jiyi.pipelines.graph.questions import Tie as Told
 from jiyi.surfaces.shapes import MemoryId, Moment, Page, Shape, moment, when
 
 Called = Annotated[str, Field(examples=["阿里云", "Acme"])]

@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import Self
 
 from jiyi.domain.memory import message_handle
-from jiyi.pipelines.patterns import Noticed
+from jiyi.pipelines.graph.patterns import Noticed
 from jiyi.surfaces.shapes import Moment, Shape, moment
 
 

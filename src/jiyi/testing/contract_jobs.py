@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from jiyi.domain.scope import Scope
-from jiyi.ports import Store, Unit
-from jiyi.queues import DeadJob, Job, JobCounts, Lane
+from jiyi.ports import DeadJob, Job, JobCounts, Lane, Store, Unit
 from jiyi.testing.contract_base import ME, NOW, OTHERS, YOU, Contract, later
 
 LEASE = 5

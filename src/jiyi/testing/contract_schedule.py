@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jiyi.domain.scope import Scope
-from jiyi.ports import Store, Unit
-from jiyi.queues import Due
+from jiyi.ports import Due, Store, Unit
 from jiyi.testing.contract_base import ME, NAMESAKE, NOW, YOU, Contract, fresh_scope, later, shared_store, utc
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import UNDECIDED, Consent, Detail, Standing, StandingChange
 from jiyi.errors import StoreError
-from jiyi.ports import Store, Unit
-from jiyi.queues import Job
+from jiyi.ports import Job, Store, Unit
 from jiyi.testing.contract_base import (
     ME,
     NOW,

@@ -17,8 +17,7 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail, Standing
 from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreClosed, StoreError
-from jiyi.ports import Document, Kind, Store, Unit
-from jiyi.queues import JobCounts
+from jiyi.ports import Document, JobCounts, Kind, Store, Unit
 from jiyi.testing.contract_base import (
     ME,
     NAMESAKE,

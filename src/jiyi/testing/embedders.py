@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jiyi.embedding import Embedder
 from jiyi.errors import ModelError
+from jiyi.ports import Embedder
 
 if TYPE_CHECKING:
     from numpy import float32

@@ -22,7 +22,6 @@ from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from jiyi.domain.memory import IncomingMessage, Role
-from jiyi.embedding import Embedder
 from jiyi.evaluation.datasets.records import DataSet
 from jiyi.evaluation.harness import TIMEZONE
 from jiyi.evaluation.metrics import percentile
@@ -30,6 +29,7 @@ from jiyi.evaluation.retrieval import AFTERWARDS
 from jiyi.evaluation.schemes.ours import JiyiContext
 from jiyi.evaluation.schemes.plain import WINDOW, Hybrid, JsonFacts, StuffEverything, SummaryChain, VectorsOnly
 from jiyi.evaluation.schemes.scheme import Handed, Scheme
+from jiyi.ports import Embedder
 from jiyi.text.segmentation import Segmenter
 
 A3 = "A3's test"

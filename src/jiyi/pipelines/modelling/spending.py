@@ -11,9 +11,8 @@ from typing import TypeAlias
 from jiyi.domain.asking import OK, Answer, ModelCall, Question, Spent
 from jiyi.domain.scope import Scope
 from jiyi.domain.tokens import estimate_tokens
-from jiyi.embedding import Meter
 from jiyi.errors import ModelError, SpendingLimitReached
-from jiyi.ports import ChatModel, Store
+from jiyi.ports import ChatModel, Meter, Store
 from jiyi.settings import EmbeddingPolicy, ModelPolicy, Settings, zone
 
 MILLION = 1_000_000

@@ -9,7 +9,7 @@ from jiyi.domain.encoding import micros
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Tombstone, scope_key
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
-from jiyi.forgotten import Forgotten
+from jiyi.ports import Forgotten
 from jiyi.stores.encoding import stored_instant, stored_optional_instant
 from jiyi.stores.numbering import MAX_SEQ
 from jiyi.stores.postgres.access import PostgresAccess

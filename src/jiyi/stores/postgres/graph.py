@@ -9,7 +9,7 @@ from jiyi.domain.entities import Name
 from jiyi.domain.graph import Edge, Link
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
-from jiyi.graphs import Graph
+from jiyi.ports import Graph
 from jiyi.stores.numbering import MAX_SEQ, Row, at_most
 from jiyi.stores.postgres.access import PostgresAccess
 from jiyi.stores.rows import edge_of, link_of

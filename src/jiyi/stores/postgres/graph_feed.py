@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from jiyi.domain.graph import Followed
 from jiyi.domain.scope import Scope
-from jiyi.graphs import GraphFeed
+from jiyi.ports import GraphFeed
 from jiyi.stores.numbering import MAX_SEQ, at_most
 from jiyi.stores.postgres.access import PostgresAccess
 

@@ -11,13 +11,11 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import UNDECIDED, Standing
 from jiyi.domain.traces import Trace
 from jiyi.errors import InputError
-from jiyi.modelled import ModelCalls, Segments
-from jiyi.ports import Standings
+from jiyi.ports import ModelCalls, Segments, Standings, Traces
 from jiyi.stores.encoding import stored_instant
 from jiyi.stores.numbering import MAX_SEQ, Row, at_most
 from jiyi.stores.postgres.access import PostgresAccess
 from jiyi.stores.rows import STANDING_COLUMNS, standing_of, standing_row, trace_of
-from jiyi.traced import Traces
 
 
 class PostgresStandings(Standings):

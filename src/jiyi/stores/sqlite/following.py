@@ -17,9 +17,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from jiyi.domain.vectors import mark_of
-from jiyi.embedding import VectorEngine
 from jiyi.errors import EngineUnavailable
-from jiyi.ports import Check, Unit
+from jiyi.ports import Check, Unit, VectorEngine
 from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.unit import SqliteUnit
 from jiyi.stores.sqlite.vectors import VectorRules

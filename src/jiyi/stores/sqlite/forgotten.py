@@ -8,7 +8,7 @@ from datetime import datetime
 from jiyi.domain.encoding import micros
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Tombstone, scope_key
 from jiyi.domain.scope import Scope
-from jiyi.forgotten import Forgotten
+from jiyi.ports import Forgotten
 from jiyi.stores.encoding import stored_instant, stored_optional_instant
 from jiyi.stores.rows import RECEIPT_COLUMNS, receipt_of, receipt_row, tombstone_of
 from jiyi.stores.sqlite.access import Access, first_key, last_key, marks, row_key

@@ -14,7 +14,7 @@ from jiyi.domain.entities import Name
 from jiyi.domain.graph import Edge, Link
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
-from jiyi.graphs import Graph
+from jiyi.ports import Graph
 from jiyi.stores.numbering import Row, at_most
 from jiyi.stores.rows import edge_of, link_of
 from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, row_key

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from jiyi.domain.graph import Followed
 from jiyi.domain.scope import Scope
-from jiyi.graphs import GraphFeed
+from jiyi.ports import GraphFeed
 from jiyi.stores.numbering import MAX_SEQ, at_most, seq_of
 from jiyi.stores.sqlite.access import Access, first_key, last_key, row_key
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from jiyi.domain.encoding import instant, micros, to_json
 from jiyi.domain.scope import Scope
-from jiyi.queues import DeadJob, Job, JobCounts, Jobs, Lane
+from jiyi.ports import DeadJob, Job, JobCounts, Jobs, Lane
 from jiyi.stores.encoding import damage, stored_instant, stored_optional_instant
 from jiyi.stores.numbering import at_most
 from jiyi.stores.sqlite.access import Access

@@ -7,7 +7,7 @@ from datetime import datetime
 from jiyi.domain.asking import OK, ModelCall, Spent
 from jiyi.domain.encoding import micros
 from jiyi.domain.scope import Scope
-from jiyi.modelled import ModelCalls, Segments
+from jiyi.ports import ModelCalls, Segments
 from jiyi.stores.encoding import stored_instant
 from jiyi.stores.numbering import Row, at_most, seq_of
 from jiyi.stores.sqlite.access import Access, first_key, last_key, row_key

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from jiyi.domain.encoding import micros
 from jiyi.domain.scope import Scope
-from jiyi.queues import Due, Schedule
+from jiyi.ports import Due, Schedule
 from jiyi.stores.encoding import stored_instant, stored_optional_instant
 from jiyi.stores.numbering import at_most
 from jiyi.stores.sqlite.access import Access

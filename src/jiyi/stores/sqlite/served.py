@@ -9,7 +9,7 @@ from jiyi.domain.encoding import micros, to_json
 from jiyi.domain.once import DoneOnce
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
-from jiyi.served import Once, ServiceKeys
+from jiyi.ports import Once, ServiceKeys
 from jiyi.stores.numbering import at_most
 from jiyi.stores.rows import SERVICE_KEY_COLUMNS, done_of, service_key_of, service_key_row
 from jiyi.stores.sqlite.access import Access, note_erasure

@@ -8,10 +8,10 @@ from datetime import datetime
 from jiyi.domain.encoding import micros, to_json, trace_fields
 from jiyi.domain.scope import Scope
 from jiyi.domain.traces import Trace
+from jiyi.ports import Traces
 from jiyi.stores.numbering import at_most
 from jiyi.stores.rows import trace_of
 from jiyi.stores.sqlite.access import Access
-from jiyi.traced import Traces
 
 
 class SqliteTraces(Traces):

@@ -23,9 +23,8 @@ from jiyi.domain.vectors import (
     seqs_of,
     vectors_of,
 )
-from jiyi.embedding import VectorEngine
 from jiyi.errors import EngineUnavailable, InputError
-from jiyi.ports import Kind, VectorIndex
+from jiyi.ports import Kind, VectorEngine, VectorIndex
 from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, at_most
 from jiyi.stores.sqlite.access import Access

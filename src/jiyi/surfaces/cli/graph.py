@@ -11,8 +11,8 @@ import typer
 
 from jiyi.errors import InputError
 from jiyi.pipelines.gateway import Receipt
-from jiyi.pipelines.graph_export import tie_document, written
-from jiyi.pipelines.graph_questions import Entity, Tie
+from jiyi.pipelines.graph.export import tie_document, written
+from jiyi.pipelines.graph.questions import Entity, Tie
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.output import Line
 from jiyi.surfaces.cli.wording import BOLD, DIM, Document

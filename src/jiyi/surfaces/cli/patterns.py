@@ -10,7 +10,7 @@ import typer
 
 from jiyi.domain.memory import message_handle
 from jiyi.domain.patterns import Case, Pattern
-from jiyi.pipelines.patterns import Noticed
+from jiyi.pipelines.graph.patterns import Noticed
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.output import Line, counted
 from jiyi.surfaces.cli.wording import BOLD, DIM, Document, day, moment

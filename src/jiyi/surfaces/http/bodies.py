@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from jiyi.domain.feedback import Feedback
 from jiyi.domain.memory import Category, Language, Role, Source, Tier
 from jiyi.domain.standing import Detail
-from jiyi.pipelines.graph_questions import MAX_LIMIT
+from jiyi.pipelines.graph.questions import MAX_LIMIT
 
 Instant = Annotated[
     str, Field(max_length=64, description="ISO 8601 with a zone.", examples=["2026-03-01T09:00:00+08:00"])

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from jiyi.domain.memory import Language
-from jiyi.pipelines.graph_questions import MAX_LIMIT
+from jiyi.pipelines.graph.questions import MAX_LIMIT
 from jiyi.surfaces import changed, graph_shapes
 from jiyi.surfaces.http import bodies
 from jiyi.surfaces.http.calls import Changing, Reading

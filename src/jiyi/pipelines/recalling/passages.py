@@ -17,8 +17,8 @@ from jiyi.domain.memory import Message
 from jiyi.domain.ranking import inverse_frequency
 from jiyi.domain.scope import Scope
 from jiyi.pipelines.indexing import Indexing
-from jiyi.pipelines.matching import Match, overlay
-from jiyi.pipelines.question import Question
+from jiyi.pipelines.recalling.matching import Match, overlay
+from jiyi.pipelines.recalling.question import Question
 from jiyi.ports import BM25, Kind, Unit
 
 TAIL = 200

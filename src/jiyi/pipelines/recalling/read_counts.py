@@ -10,7 +10,7 @@ from typing import TypeAlias
 from jiyi.domain.heat import HeatPolicy, visited
 from jiyi.domain.scope import Scope
 from jiyi.pipelines.gateway import UPKEEP
-from jiyi.pipelines.gathering import Gathered
+from jiyi.pipelines.recalling.gathering import Gathered
 from jiyi.ports import Store, Unit
 
 Read: TypeAlias = tuple[Scope, int, datetime]

@@ -18,9 +18,7 @@ from jiyi.domain.memory import Status
 from jiyi.domain.plans import Change
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
-from jiyi.graphs import Graph
-from jiyi.ports import Check, Unit
-from jiyi.views import View
+from jiyi.ports import Check, Graph, Unit, View
 
 CHUNK = 500
 ALL = 1 << 40

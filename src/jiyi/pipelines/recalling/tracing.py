@@ -13,14 +13,13 @@ from jiyi.domain.forgetting import Erased
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
 from jiyi.domain.traces import Considered, LeftOut, Trace, TracePolicy
-from jiyi.pipelines.gathering import Gathered
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.recall import Recollection
+from jiyi.pipelines.recalling.gathering import Gathered
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.tombstones import Tombs
-from jiyi.ports import Kind, Store, Unit
-from jiyi.views import View
+from jiyi.ports import Kind, Store, Unit, View
 
 Noted: TypeAlias = tuple[Scope, Trace]
 

@@ -9,7 +9,7 @@ from string import ascii_lowercase
 
 from jiyi.domain.fusion import FusionPolicy
 from jiyi.domain.scope import Scope
-from jiyi.pipelines.question import Question
+from jiyi.pipelines.recalling.question import Question
 from jiyi.ports import MAX_QUERY_TERMS, Kind, Unit
 from jiyi.text.synonyms import Wider
 

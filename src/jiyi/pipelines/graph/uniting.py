@@ -13,7 +13,7 @@ from jiyi.domain.plans import Plan
 from jiyi.domain.relations import Relation, fact_key, is_own_side, render
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotFound
-from jiyi.pipelines.graph_view import GraphView
+from jiyi.pipelines.graph.view import GraphView
 from jiyi.pipelines.judging import Judging, Occasion
 from jiyi.ports import Unit
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from jiyi.errors import InputError
-from jiyi.pipelines.graph_questions import Picture, Tie
+from jiyi.pipelines.graph.questions import Picture, Tie
 
 # XML has no place for these, whatever way they are written.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jiyi.domain.memory import Memory
 from jiyi.domain.patterns import PATTERN_KEY, Pair
 from jiyi.domain.scope import Scope
-from jiyi.pipelines.graph_view import GraphView
+from jiyi.pipelines.graph.view import GraphView
 from jiyi.ports import Unit
 from jiyi.text.signs import Signs
 

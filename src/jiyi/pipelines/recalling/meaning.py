@@ -10,7 +10,7 @@ from jiyi.domain.ranking import RankingPolicy, meaning
 from jiyi.domain.relevance import standing_out
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import Neighbour
-from jiyi.pipelines.matching import Match
+from jiyi.pipelines.recalling.matching import Match
 from jiyi.pipelines.vectors import Embedding, match_vectors, shares_of
 from jiyi.ports import Kind, Unit
 

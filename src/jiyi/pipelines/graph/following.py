@@ -22,10 +22,9 @@ from urllib.parse import quote
 from jiyi.domain.graph import Link, Telling
 from jiyi.domain.scope import Scope
 from jiyi.errors import EngineUnavailable
-from jiyi.graphs import GraphEngine, GraphReader
-from jiyi.pipelines.exploring import Explorer, Graphing
-from jiyi.pipelines.graph_view import ALL
-from jiyi.ports import Check, Store, Unit
+from jiyi.pipelines.graph.exploring import Explorer, Graphing
+from jiyi.pipelines.graph.view import ALL
+from jiyi.ports import Check, GraphEngine, GraphReader, Store, Unit
 
 T = TypeVar("T")
 

@@ -17,9 +17,8 @@ from jiyi.domain.graph import Edge, GraphPolicy, Link
 from jiyi.domain.memory import Source
 from jiyi.domain.relations import Relation
 from jiyi.domain.scope import Scope
-from jiyi.graphs import GraphReader
-from jiyi.pipelines.graph_view import GraphView
-from jiyi.ports import Unit
+from jiyi.pipelines.graph.view import GraphView
+from jiyi.ports import GraphReader, Unit
 
 TOP = 1 << 30
 """Above the level of every rule."""

@@ -1,13 +1,29 @@
-"""The ports of what language models were asked, and of where talk was cut for them. Parts of `ports.Unit`, whose rules hold
-here too."""
+"""The ports around language models: one to ask, what they were asked, and where talk was cut for them. The last two are parts
+of `ports.Unit`, whose rules hold here too."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Protocol
 
-from jiyi.domain.asking import ModelCall, Spent
+from jiyi.domain.asking import Answer, ModelCall, Question, Spent
 from jiyi.domain.scope import Scope
+
+
+class ChatModel(Protocol):
+    """A language model behind some wire. May be used by several threads."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, for the ledger and for people: `deepseek/deepseek-chat`. No key in it."""
+
+    def ask(self, question: Question) -> Answer:
+        """Raises:
+        ModelUnavailable: no answer now; later there may be one. ModelRefused: it will not answer this, also not later.
+        """
+
+    def close(self) -> None:
+        """Give up what is under way, soon, and let go of connections. Closing twice is fine."""
 
 
 class ModelCalls(Protocol):

@@ -11,7 +11,7 @@ from jiyi.domain.memory import Memory, Message
 from jiyi.domain.ranking import relevance
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
-from jiyi.pipelines.question import Question
+from jiyi.pipelines.recalling.question import Question
 from jiyi.ports import BM25, Document, Hit, Kind, Memories, Messages, Summaries, Unit
 from jiyi.text.segmentation import Segmenter
 from jiyi.text.writings import writings

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 
 from jiyi.domain.scope import Scope
 
-# ---------------------------------------------------------------------------------- jobs
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -108,9 +106,6 @@ class Jobs(Protocol):
 
         `approved` puts `"approved": true` into its payload: an administrator lets it pass the limit (SPEC W1).
         """
-
-
-# ---------------------------------------------------------------------------------- schedule
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jiyi.domain.fusion import FusionPolicy
 from jiyi.domain.scope import Scope
-from jiyi.pipelines.question import Question
+from jiyi.pipelines.recalling.question import Question
 from jiyi.ports import MAX_QUERY_TERMS, Kind, Unit
 from jiyi.text.kinds import Kinds
 from jiyi.text.synonyms import Wider

@@ -24,14 +24,13 @@ from jiyi.domain.plans import Actor, Plan, Verb
 from jiyi.domain.relations import USER
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
-from jiyi.pipelines.arising import Arising
 from jiyi.pipelines.gateway import Gateway, Receipt
 from jiyi.pipelines.guarding import Guard
 from jiyi.pipelines.judging import Judging, Occasion
+from jiyi.pipelines.recalling.arising import Arising
 from jiyi.pipelines.retaining import Retaining
-from jiyi.ports import Unit
+from jiyi.ports import Unit, View
 from jiyi.text.signs import Marked, Signs
-from jiyi.views import View
 
 PATTERNS = "patterns"
 """Kind of the job that counts. It has no payload."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from jiyi.domain.forgetting import Copy, Erased, Remains
 from jiyi.domain.scope import Scope
-from jiyi.ports import Check, Unit
+from jiyi.ports.store import Check, Unit
 
 
 class View(Protocol):

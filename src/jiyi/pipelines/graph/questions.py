@@ -17,7 +17,7 @@ from jiyi.domain.graph import Link
 from jiyi.domain.memory import Language, Memory, memory_id
 from jiyi.domain.relations import Vocabulary, subject_name
 from jiyi.errors import InputError, NotFound
-from jiyi.pipelines.exploring import Explorer
+from jiyi.pipelines.graph.exploring import Explorer
 
 T = TypeVar("T")
 
