@@ -26,6 +26,7 @@ COUNTS = {
     "graphs": (25, 1000),
     "graph_deaths": (12, 300),  # of a process that tells Neo4j
     "machine_steps": (20, 40),
+    "same_reads": (10, 300),  # by processes that keep what they read, and by one that does not
     "same_queries": (150, 2_000),  # on SQLite and on PostgreSQL
     "service_processes": (3, 8),  # on one PostgreSQL
     "service_seconds": (5, 60),
@@ -80,17 +81,17 @@ def postgres(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def _emptied(postgres: Server) -> Iterator[Emptied]:
+def emptied(postgres: Server) -> Iterator[Emptied]:
     database = postgres.emptied()
     yield database
     database.close()
 
 
 @pytest.fixture
-def postgres_url(_emptied: Emptied) -> str:
+def postgres_url(emptied: Emptied) -> str:
     """The address of a database that holds nothing of a memory."""
-    _emptied.empty()
-    return _emptied.url
+    emptied.empty()
+    return emptied.url
 
 
 @pytest.fixture(scope="session")

@@ -138,7 +138,7 @@ class MemoryReader:
         )
         # The days that a question names are those of the user's own zone.
         now, then = self._clock().astimezone(self._zone), read_as_of(valid_at, known_at)
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             found = recall_as_of(
                 self._parts.recall, unit, self._scope, query, now, then, limit=limit, filters=filters
             )  # fmt: skip
@@ -174,7 +174,7 @@ class MemoryReader:
         """
         now = self._clock().astimezone(self._zone)
         tongue = None if language is None else read_language(language)
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             block = self._parts.context(
                 unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
                 count_tokens=count_tokens, turns=turns,
@@ -221,10 +221,10 @@ class MemoryReader:
         session = self._stored_name(session)
         if query is not None and around is None:
             found = self.recall(query, limit=limit, kinds={"message"}, session=session, since=start, until=end)
-            with self._store.read() as unit:
+            with self._store.read(self._scope) as unit:
                 messages = {m.seq: m for m in unit.messages.get(self._scope, [int(i.id[1:]) for i in found.items])}
             return History(tuple(messages[int(i.id[1:])] for i in found.items if int(i.id[1:]) in messages), found)
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             return read_history(
                 unit, self._scope, session=session, around=around, before=before, since=start, until=end, limit=limit
             )  # fmt: skip
@@ -241,7 +241,7 @@ class MemoryReader:
         """
         if limit < 1:
             raise InputError(f"limit = {limit}: ask for 1 session or more")
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             if after is None:
                 return unit.messages.sessions(self._scope, limit)
             every = unit.messages.sessions(self._scope, ALL)
@@ -255,7 +255,7 @@ class MemoryReader:
     def summaries(self, session: str | None = None) -> list[SessionSummary]:
         """What sessions came to, by number: of one session, or of all (SPEC R6). Points that are no longer believed are
         left out; `history(around="s3")` opens one into its messages."""
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             found = unit.summaries.listing(self._scope, session=self._stored_name(session))
             return standing(unit, self._scope, found, self._clock())
 
@@ -276,7 +276,7 @@ class MemoryReader:
         policy, then = self._parts.settings.profile, read_as_of(valid_at, known_at)
         if max_chars is not None:
             policy = replace(policy, max_chars=max_chars)
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             near = NEAR if then.present else ()
             memories = memories_as_of(unit, self._scope, then, categories=policy.categories, tiers=near)
         return render_profile(memories, then.age_at(self._clock()), policy)
@@ -302,13 +302,13 @@ class MemoryReader:
         kinds = [read_category(c) for c in categories]
         near = NEAR if wanted is not None and then.present else frozenset()
         chosen = near if tiers is None else read_tiers(tiers)
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             return memories_as_of(unit, self._scope, then, status=wanted, categories=kinds, tiers=chosen)
 
     @asked_again
     def memory(self, memory: str) -> Memory:
         """One memory, whatever became of it. Raises: NotFound."""
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             return self._memory(unit, memory)
 
     @asked_again
@@ -324,13 +324,13 @@ class MemoryReader:
             NotFound: nothing of that id.
         """
         then, recall = read_as_of(valid_at, known_at), self._parts.recall
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             return versions_as_of(unit, self._scope, then, what, recall.facts, recall.indexing)
 
     @asked_again
     def evidence(self, memory: str) -> list[Message]:
         """The messages a memory rests on. Raises: NotFound."""
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             found = self._memory(unit, memory)
             return [m for m in unit.messages.get(self._scope, {e.message for e in found.evidence}) if not m.forgotten]
 
@@ -348,26 +348,26 @@ class MemoryReader:
 
         At night, and by `upkeep`, what is a pattern becomes an inferred memory, and what is none any more ends.
         """
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             return self._parts.noticing.noticed(unit, self._scope)
 
     @asked_again
     def questions(self) -> list[Question]:
         """What only the user can settle: contradictions, hearsay, verifications that are past. The oldest first (SPEC B9)."""
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             return self._parts.answering.questions(unit, self._scope, self._clock(), self._zone)
 
     @asked_again
     def receipts(self) -> list[ForgettingReceipt]:
         """What was forgotten so far: that, when and how much, never what; and the copies that still may hold it."""
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             return unit.forgotten.receipts(self._scope)
 
     @asked_again
     def ledger(self, *, after: int = 0, latest: int | None = None, limit: int | None = None) -> list[LedgerEntry]:
         """Plans that were applied, oldest first: those numbered above `after`; of them the `latest` so many, or the first,
         up to `limit`."""
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
             start = after if latest is None else max(after, unit.ledger.last_seq(self._scope) - latest)
             return unit.ledger.entries(self._scope, after=start, limit=limit)
 
@@ -520,7 +520,7 @@ class MemoryReader:
     def _explored(self, at: datetime | str | None, question: Callable[[Explorer], T]) -> tuple[T, str]:
         """The answer to a question about the graph, and why the database gave it where an engine follows (SPEC G4)."""
         then, now = None if at is None else instant(at), self._clock()
-        with self._store.read() as unit:
+        with self._store.read(self._scope) as unit:
 
             def asked(graph: GraphReader | None = None) -> T:
                 return question(Explorer(unit, self._scope, self._parts.graphing, now, then, graph))

@@ -221,6 +221,15 @@ class PostgresPolicy:
     # How long the network may say nothing of a server before it counts as lost.
     silent_seconds: float = 20.0
     statement_seconds: float = 60.0
+    # Servers that follow the one of the address and may be read from, as HOST or HOST:PORT with commas between; the rest of the
+    # address holds for them too.
+    standbys: str = ""
+    # What another process wrote is read at most so long after; what this one wrote always, and with 0 all of it.
+    staleness_seconds: float = 5.0
+    # What was read of active users is kept in memory: so many memories, messages and the like of all of them together (0: none),
+    # and of none of them longer than so after it was last used.
+    kept_entries: int = 50_000
+    kept_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

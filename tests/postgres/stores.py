@@ -16,6 +16,9 @@ one_server = pytest.mark.parametrize("postgres", ["wheel"], indirect=True)
 """For tests that are about jiyi rather than about the version of the server."""
 
 
-def open_on(url: str, folder: Path, clock: Clock, **options: Any) -> MemoryLayer:
-    settings = Settings(path=url, worker=False, postgres=PostgresPolicy(folder=str(folder)), **options)
+def open_on(
+    url: str, folder: Path, clock: Clock, postgres: PostgresPolicy | None = None, **options: Any
+) -> MemoryLayer:
+    policy = postgres or PostgresPolicy(folder=str(folder))
+    settings = Settings(path=url, worker=False, postgres=policy, **options)
     return open_memory(settings=settings, clock=clock)

@@ -111,8 +111,13 @@ class StoreInfo:
 class Store(Protocol):
     """A database: units of work over all ports, and its care."""
 
-    def read(self) -> AbstractContextManager[Unit]:
-        """A snapshot for reading. Writing through it is an error."""
+    def read(self, scope: Scope | None = None) -> AbstractContextManager[Unit]:
+        """A snapshot for reading. Writing through it is an error.
+
+        Args:
+            scope: the one that is read, where a copy that lags behind will do as far as the settings allow it: what this process
+                wrote of the scope is always there (SPEC O2). Without it the snapshot is of this moment.
+        """
 
     def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         """Run `work` in a transaction and return its result once it is durable.

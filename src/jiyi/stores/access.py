@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from jiyi.domain.scope import Scope
 from jiyi.stores.numbering import Arguments, Row
@@ -33,6 +33,9 @@ class Access(Protocol):
 
     def make_owner(self, scope: Scope) -> int:
         """The number of a scope, a new one when it has none."""
+
+    def kept(self, owner: int, what: str) -> dict[Any, Any]:
+        """Where to keep what was read of an owner, so that it is read once. In a unit that writes it is a new one each time."""
 
     def counter(self, owner: int, name: str) -> int: ...
     def add_to_counter(self, owner: int, name: str, difference: int) -> None: ...

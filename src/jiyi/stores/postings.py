@@ -85,11 +85,11 @@ class Postings:
         self._access = access
         self._sql = sql
         self._kind = kind
+        self._counts_of = f"{counter}.counts"
         self._documents = f"{counter}.documents"
         self._length = f"{counter}.length"
         self._hashed = hashed
         self._bm25 = bm25
-        self._counted: dict[tuple[int, int], int] = {}
 
     def add(self, owner: int, documents: Sequence[Document]) -> tuple[int, int]:
         """Index documents; returns how many there are more now, and how many terms."""
@@ -152,15 +152,12 @@ class Postings:
 
     def _count(self, owner: int, terms: Sequence[int]) -> dict[int, int]:
         """How many documents hold each term. A search asks again for what its caller has just counted, and counting reads
-        whole lists, so a unit that only reads remembers it."""
-        missing = [term for term in terms if (owner, term) not in self._counted]
-        if missing:
+        whole lists, so it is kept."""
+        counted = self._access.kept(owner, self._counts_of)
+        if missing := [term for term in terms if term not in counted]:
             rows = self._sql.count(self._access, owner, self._kind, missing)
-            counts = dict.fromkeys(missing, 0) | dict(rows)
-            if self._access.writable:
-                return counts
-            self._counted |= {(owner, term): count for term, count in counts.items()}
-        return {term: self._counted[owner, term] for term in terms}
+            counted |= dict.fromkeys(missing, 0) | dict(rows)
+        return {term: counted[term] for term in terms}
 
     @damage
     def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:

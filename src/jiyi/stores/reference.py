@@ -481,7 +481,7 @@ class ReferenceStore(Store):
         self._closed = False
 
     @contextmanager
-    def read(self) -> Iterator[Unit]:
+    def read(self, scope: Scope | None = None) -> Iterator[Unit]:
         self._check_open()
         access = Access(self.data.state, writable=False)
         try:

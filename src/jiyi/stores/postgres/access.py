@@ -7,7 +7,7 @@ it also waits for the other writers of that scope, so that writes of one scope c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -17,6 +17,7 @@ from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError, StoreLost
 from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, Arguments, Row
+from jiyi.stores.postgres.hot import VERSION, HotScopes, Kept
 
 ESCAPE = "\ufdd0"
 """A code point that Unicode keeps for such uses. What it stands for: NUL, and itself."""
@@ -64,9 +65,16 @@ def store_error(error: psycopg.Error) -> StoreError | InputError:
 class PostgresAccess:
     """The connection of one unit of work. `stores.access.Access` in PostgreSQL's dialect."""
 
-    __slots__ = ("_connection", "_counters", "_entered", "_is_open", "_operating", "_owners", "_writable")
+    __slots__ = (
+        "_connection", "_counters", "_entered", "_hot", "_is_open", "_kept", "_operating", "_owners", "_writable",
+        "changed",
+    )  # fmt: skip
 
-    def __init__(self, connection: psycopg.Connection[Row], *, writable: bool) -> None:
+    def __init__(self, connection: psycopg.Connection[Row], *, writable: bool, hot: HotScopes | None = None) -> None:
+        """
+        Args:
+            hot: where what is read may come from, and is kept.
+        """
         self._connection = connection
         self._writable = writable
         self._is_open = True
@@ -74,6 +82,10 @@ class PostgresAccess:
         self._operating = False
         self._owners: dict[Scope, int] = {}
         self._counters: dict[int, dict[str, int]] = {}
+        self._hot = hot
+        self._kept: dict[int, Kept] = {}
+        self.changed: dict[int, Scope] = {}
+        """The scopes that were written to, by their owner."""
 
     def end(self) -> None:
         """The unit is over: nothing can be done through it any more."""
@@ -97,23 +109,33 @@ class PostgresAccess:
         return found[0][0] if found else None
 
     def change(self, sql: str, arguments: Arguments = ()) -> int:
-        self.check_writable()
+        self._change()
         with _Reaching(self._connection) as cursor:
             cursor.execute(sql, _into(arguments))
             return cursor.rowcount
 
     def change_returning(self, sql: str, arguments: Arguments = ()) -> list[Row]:
         """The same for a statement with RETURNING."""
-        self.check_writable()
+        self._change()
         return self.rows(sql, arguments)
 
     def change_many(self, sql: str, arguments: Iterable[Arguments]) -> int:
+        self._change()
+        return self.note_many(sql, arguments)
+
+    def note_many(self, sql: str, arguments: Iterable[Arguments]) -> int:
+        """The same for what is never kept of a scope, such as what reading leaves behind: it has no new version for it."""
         self.check_writable()
         if not (sets := [_into(some) for some in arguments]):
             return 0
         with _Reaching(self._connection) as cursor:
             cursor.executemany(sql, sets)
             return cursor.rowcount
+
+    def _change(self) -> None:
+        self.check_writable()
+        if self._entered is not None:
+            self.changed[self._owners[self._entered]] = self._entered
 
     @property
     def writable(self) -> bool:
@@ -165,6 +187,18 @@ class PostgresAccess:
             self._counters[owner] = dict(self.rows("SELECT name, value FROM counter WHERE owner = %s", (owner,)))
         return int(self._counters[owner].get(name, 0))
 
+    def kept(self, owner: int, what: str) -> dict[Any, Any]:
+        if self._writable:
+            return {}
+        if owner not in self._kept:
+            self._kept[owner] = self._hot.kept(owner, self.counter(owner, VERSION)) if self._hot else Kept(0)
+        return self._kept[owner].what(what)
+
+    def version(self, scope: Scope) -> int:
+        """Goes up with every transaction that changes what is read of a scope."""
+        owner = self.owner(scope)
+        return 0 if owner is None else self.counter(owner, VERSION)
+
     def take(self, owner: int, name: str, count: int = 1) -> int:
         """Take `count` fresh numbers; returns the first.
 
@@ -187,6 +221,25 @@ class PostgresAccess:
         self.change(f"{_SET} WHERE counter.value < excluded.value", (owner, name, value))
 
 
+def read_through(
+    kept: dict[int, Any], wanted: Sequence[int], read: Callable[[list[int]], Mapping[int, Any]]
+) -> list[Any]:
+    """What belongs to these numbers, in their order; what is not kept yet is read, and that there is none is kept too."""
+    if missing := [number for number in wanted if number not in kept]:
+        kept |= dict.fromkeys(missing) | dict(read(missing))
+    return [found for number in wanted if (found := kept[number]) is not None]
+
+
+def commit_statement(owners: Iterable[int]) -> str:
+    """Ends a transaction; what was written to has a new version, which is told."""
+    owners = list(owners)
+    entered = "SELECT set_config('jiyi.operator', '', true), set_config('jiyi.owner', '{owner}', true)"
+    raised = f"INSERT INTO counter (owner, name, value) VALUES ({{owner}}, '{VERSION}', 1) {_RAISED}"
+    parts = [part.format(owner=int(owner)) for owner in owners for part in (entered, raised)]
+    return "; ".join([*parts, "COMMIT"])
+
+
+_RAISED = "ON CONFLICT (owner, name) DO UPDATE SET value = counter.value + 1 RETURNING owner, value"
 _INSERT = "INSERT INTO counter (owner, name, value) VALUES (%s, %s, %s) ON CONFLICT (owner, name) DO UPDATE SET value ="
 _ADD = f"{_INSERT} counter.value + excluded.value"
 _SET = f"{_INSERT} excluded.value"

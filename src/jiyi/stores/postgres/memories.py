@@ -16,7 +16,7 @@ from jiyi.errors import InputError
 from jiyi.ports import Memories
 from jiyi.stores.encoding import stored_instant
 from jiyi.stores.numbering import MAX_SEQ, at_most
-from jiyi.stores.postgres.access import PostgresAccess
+from jiyi.stores.postgres.access import PostgresAccess, read_through
 from jiyi.stores.postgres.messages import holding, numbers
 from jiyi.stores.rows import (
     EVIDENCE_COLUMNS,
@@ -48,6 +48,7 @@ _AGING = """
     FROM memory LEFT JOIN heat ON heat.owner = memory.owner AND heat.memory = seq AND heat.owner = %(owner)s
     WHERE memory.owner = %(owner)s AND seq > %(after)s AND status = 'live' ORDER BY seq LIMIT %(limit)s
 """
+_NUMBERED = "seq = ANY(%s) ORDER BY seq"
 _NEWEST = "AND status = 'live' ORDER BY affirmed_at DESC, seq DESC LIMIT %s"
 
 
@@ -63,7 +64,13 @@ class PostgresMemories(Memories):
     # ------------------------------------------------------------------------------ reading
 
     def get(self, scope: Scope, seqs: Collection[int]) -> list[Memory]:
-        return self._read(scope, "seq = ANY(%s) ORDER BY seq", (numbers(seqs),)) if seqs else []
+        owner = self._access.owner(scope)
+        wanted = numbers(seqs)
+        if owner is None or not wanted:
+            return []
+        return read_through(
+            self._access.kept(owner, "memory"), wanted, lambda missing: self._fetch(owner, _NUMBERED, (missing,))
+        )
 
     def believed(self, scope: Scope, keys: Collection[str] = (), values: Collection[str] = ()) -> list[Memory]:
         found: list[Memory] = []
@@ -138,19 +145,32 @@ class PostgresMemories(Memories):
             SELECT DISTINCT message, memory FROM evidence
             WHERE owner = %s AND message = ANY(%s) AND mode <> 'case' ORDER BY message, memory
         """
-        resting: dict[int, list[int]] = {}
-        for message, memory in self._access.rows(sql, (owner, numbers(message_seqs))):
-            resting.setdefault(message, []).append(memory)
-        return resting
+        wanted, kept = numbers(message_seqs), self._access.kept(owner, "resting")
+        if missing := [seq for seq in wanted if seq not in kept]:
+            resting: dict[int, list[int]] = {seq: [] for seq in missing}
+            for message, memory in self._access.rows(sql, (owner, missing)):
+                resting[message].append(memory)
+            kept |= resting
+        return {seq: list(kept[seq]) for seq in wanted if kept[seq]}
 
     def _read(self, scope: Scope, condition: str, arguments: Sequence[Any]) -> list[Memory]:
         owner = self._access.owner(scope)
         if owner is None:
             return []
+        # Each memory is kept once, whatever it was found by.
+        kept, asked = self._access.kept(owner, "memory"), self._access.kept(owner, "memories")
+        question = (condition, repr(arguments))
+        if question not in asked:
+            found = self._fetch(owner, condition, arguments)
+            kept |= found
+            asked[question] = list(found)
+        return [kept[seq] for seq in asked[question]]
+
+    def _fetch(self, owner: int, condition: str, arguments: Sequence[Any]) -> dict[int, Memory]:
         sql = f"SELECT {COLUMNS} FROM memory WHERE owner = %s AND {condition}"
         rows = self._access.rows(sql, (owner, *arguments))
         if not rows:
-            return []
+            return {}
         sql = f"""
             SELECT memory, message, {EVIDENCE_COLUMNS} FROM evidence
             WHERE owner = %s AND memory = ANY(%s) ORDER BY memory, position
@@ -158,7 +178,7 @@ class PostgresMemories(Memories):
         evidence: dict[int, list[Evidence]] = {}
         for memory, *said in self._access.rows(sql, (owner, [row[0] for row in rows])):
             evidence.setdefault(memory, []).append(evidence_of(said))
-        return [memory_of(row, tuple(evidence.get(row[0], ()))) for row in rows]
+        return {row[0]: memory_of(row, tuple(evidence.get(row[0], ()))) for row in rows}
 
     # ------------------------------------------------------------------------------ writing
 
@@ -259,4 +279,4 @@ class PostgresMemories(Memories):
         if owner is None:
             return
         rows = [(heats[seq].visits, micros(heats[seq].at), owner, seq) for seq in numbers(heats)]
-        self._access.change_many(_HEAT, rows)
+        self._access.note_many(_HEAT, rows)

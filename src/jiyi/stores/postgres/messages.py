@@ -14,7 +14,7 @@ from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
 from jiyi.ports import Messages, SessionInfo
 from jiyi.stores.numbering import MAX_SEQ, at_most
-from jiyi.stores.postgres.access import PostgresAccess, note_erasure
+from jiyi.stores.postgres.access import PostgresAccess, note_erasure, read_through
 from jiyi.stores.rows import MESSAGE_COLUMNS, fresh_messages, message_of, message_row, numbered
 
 COLUMNS = f"seq, {MESSAGE_COLUMNS}"
@@ -67,7 +67,15 @@ class PostgresMessages(Messages):
         self._access.change_many(_INSERT, [(owner, m.seq, *message_row(m)) for m in messages])
 
     def get(self, scope: Scope, seqs: Collection[int]) -> list[Message]:
-        return self._read(scope, "seq = ANY(%s) ORDER BY seq", (numbers(seqs),)) if seqs else []
+        owner = self._access.owner(scope)
+        wanted = numbers(seqs)
+        if owner is None or not wanted:
+            return []
+
+        def read(missing: list[int]) -> dict[int, Message]:
+            return {m.seq: m for m in self._read(scope, "seq = ANY(%s)", (missing,))}
+
+        return read_through(self._access.kept(owner, "message"), wanted, read)
 
     def _read(self, scope: Scope, condition: str, arguments: Sequence[Any]) -> list[Message]:
         owner = self._access.owner(scope)
@@ -78,9 +86,14 @@ class PostgresMessages(Messages):
 
     def places(self, scope: Scope, seqs: Collection[int]) -> list[Place]:
         owner = self._access.owner(scope)
-        if owner is None or not seqs:
+        wanted = numbers(seqs)
+        if owner is None or not wanted:
             return []
-        return list(map(Place._make, self._access.rows(_PLACES, (owner, numbers(seqs)))))
+
+        def read(missing: list[int]) -> dict[int, Place]:
+            return {row[0]: Place._make(row) for row in self._access.rows(_PLACES, (owner, missing))}
+
+        return read_through(self._access.kept(owner, "place"), wanted, read)
 
     def by_id(self, scope: Scope, message_id: str) -> Message | None:
         found = self._read(scope, "id = %s", (message_id,))

@@ -24,8 +24,14 @@ class PostgresStandings(Standings):
 
     def get(self, scope: Scope) -> Standing:
         owner = self._access.owner(scope)
-        found = self._access.rows(f"SELECT {STANDING_COLUMNS} FROM standing WHERE owner = %s", (owner,))
-        return standing_of(found[0]) if found else UNDECIDED
+        if owner is None:
+            return UNDECIDED
+        kept = self._access.kept(owner, "standing")
+        if owner not in kept:
+            found = self._access.rows(f"SELECT {STANDING_COLUMNS} FROM standing WHERE owner = %s", (owner,))
+            kept[owner] = standing_of(found[0]) if found else UNDECIDED
+        standing: Standing = kept[owner]
+        return standing
 
     def set(self, scope: Scope, standing: Standing) -> None:
         owner = self._access.make_owner(scope)
@@ -46,8 +52,8 @@ class PostgresTraces(Traces):
             return
         owner = self._access.make_owner(scope)
         latest = {t.id: t for t in traces}
-        self._access.change("DELETE FROM trace WHERE owner = %s AND id = ANY(%s)", (owner, list(latest)))
-        self._access.change_many(
+        self._access.note_many("DELETE FROM trace WHERE owner = %s AND id = %s", [(owner, trace) for trace in latest])
+        self._access.note_many(
             "INSERT INTO trace (owner, at, id, fields) VALUES (%s, %s, %s, %s)",
             [(owner, micros(t.at), t.id, to_json(trace_fields(t))) for t in latest.values()],
         )
@@ -68,7 +74,7 @@ class PostgresTraces(Traces):
             DELETE FROM trace WHERE owner = %(owner)s AND (at < %(since)s OR (at, id) NOT IN (
                 SELECT at, id FROM trace WHERE owner = %(owner)s ORDER BY at DESC, id DESC LIMIT %(keep)s))
         """
-        self._access.change(sql, {"owner": owner, "since": micros(since), "keep": at_most(keep)})
+        self._access.note_many(sql, [{"owner": owner, "since": micros(since), "keep": at_most(keep)}])
 
     def clear(self, scope: Scope) -> int:
         self._access.check_writable()

@@ -14,7 +14,7 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeVar, cast
@@ -22,6 +22,7 @@ from typing import TypeVar, cast
 import psycopg
 
 from jiyi.domain.memory import Memory, Message
+from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.vectors import Scan, plain_scan
 from jiyi.errors import StoreClosed, StoreError, StoreLost, WriteUncertain
@@ -31,10 +32,12 @@ from jiyi.stores.encoding import damage
 from jiyi.stores.moving import MOVING, check_whole
 from jiyi.stores.numbering import Row
 from jiyi.stores.postgres import care, checks
-from jiyi.stores.postgres.access import ERASED, PASSING, PostgresAccess, store_error
+from jiyi.stores.postgres.access import ERASED, PASSING, PostgresAccess, commit_statement, store_error
 from jiyi.stores.postgres.backup import back_up
 from jiyi.stores.postgres.connection import Place, Pool, begin_statement, connect, place_of
+from jiyi.stores.postgres.hot import HotScopes
 from jiyi.stores.postgres.schema import migrate_up, shipped
+from jiyi.stores.postgres.standbys import Standbys, check_standbys, standbys_of
 from jiyi.stores.postgres.unit import PostgresUnit
 from jiyi.stores.postings import term_hash
 
@@ -114,31 +117,61 @@ class PostgresStore(Store):
         self._begin_reading = begin_statement(place, writable=False, durable=durable)
         self._begin_writing = begin_statement(place, writable=True, durable=durable)
         self._pool = Pool(place)
+        standbys = standbys_of(place)
+        self._standbys = Standbys(standbys) if standbys else None
+        self._hot = HotScopes(place.policy.kept_entries, place.policy.kept_seconds)
         self._thread = _Thread()
         self._closed = False
         self._process = os.getpid()
 
     # ------------------------------------------------------------------------------ units of work
 
-    def read(self) -> AbstractContextManager[Unit]:
-        return self._snapshot()
+    def read(self, scope: Scope | None = None) -> AbstractContextManager[Unit]:
+        return self._snapshot(scope)
 
     @contextmanager
-    def _snapshot(self) -> Iterator[PostgresUnit]:
+    def _snapshot(self, scope: Scope | None = None) -> Iterator[PostgresUnit]:
         """A consistent view; inside another one of the same thread, that one."""
         self._check_open()
         if self._thread.unit is not None:
             yield self._thread.unit
             return
         try:
-            with self._transaction(self._pool.begin(self._begin_reading), writable=False) as unit:
+            with self._view(scope) as unit:
                 self._thread.unit = unit
                 try:
                     yield unit
                 finally:
                     self._thread.unit = None
-        except PASSING as error:  # A standby may end a snapshot that holds up what it follows.
+        except PASSING as error:
             raise store_error(error) from error
+
+    @contextmanager
+    def _view(self, scope: Scope | None) -> Iterator[PostgresUnit]:
+        hot = None if scope is None else self._hot
+        if scope is not None and self._standbys is not None:
+            needed = self._needed(self._standbys, scope)
+            if (connection := self._standbys.begin(self._begin_reading)) is not None:
+                try:
+                    with self._transaction(connection, self._standbys.pool, hot=hot) as unit:
+                        if unit.access.version(scope) >= needed:
+                            yield unit
+                            return
+                except (*PASSING, StoreLost) as error:  # It ends a snapshot that holds up what it follows.
+                    self._standbys.rest()
+                    raise StoreLost("a standby of the database gave up what was read: try again") from error
+        with self._transaction(self._pool.begin(self._begin_reading), self._pool, hot=hot) as unit:
+            yield unit
+
+    def _needed(self, standbys: Standbys, scope: Scope) -> int:
+        """The version of a scope that a standby must have."""
+        needed = standbys.needed(scope)
+        if needed is None:
+            at = time.monotonic()
+            with self._transaction(self._pool.begin(self._begin_reading), self._pool) as unit:
+                needed = unit.access.version(scope)
+            standbys.asked(scope, needed, at)
+        return needed
 
     def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         return self.write_here(work, again=again)
@@ -153,7 +186,7 @@ class PostgresStore(Store):
             for left in reversed(range(TRIES)):
                 connection = self._pool.begin(self._begin_writing)
                 try:
-                    with self._transaction(connection, writable=True) as unit:
+                    with self._transaction(connection, self._pool, writable=True) as unit:
                         return work(unit)
                 except PASSING as error:
                     if not left:
@@ -170,17 +203,31 @@ class PostgresStore(Store):
             self._thread.writing = False
 
     @contextmanager
-    def _transaction(self, connection: psycopg.Connection[Row], *, writable: bool) -> Iterator[PostgresUnit]:
-        access = PostgresAccess(connection, writable=writable)
+    def _transaction(
+        self, connection: psycopg.Connection[Row], pool: Pool, *, writable: bool = False, hot: HotScopes | None = None
+    ) -> Iterator[PostgresUnit]:
+        access = PostgresAccess(connection, writable=writable, hot=hot)
         try:
             yield PostgresUnit(access, self._secret, self._hashed, self._bm25, self._scan)
-            _commit(connection, writable=writable)
+            versions = _commit(connection, access.changed, writable=writable)
+        except BaseException:
+            self._written(access.changed, {})
+            raise
+        else:
+            self._written(access.changed, versions)
         finally:
             access.end()
             if connection.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
                 with contextlib.suppress(psycopg.Error):  # A connection that is lost has rolled back already.
                     connection.execute("ROLLBACK")
-            self._pool.give_back(connection)
+            pool.give_back(connection)
+
+    def _written(self, changed: Mapping[int, Scope], versions: Mapping[int, int]) -> None:
+        """Perhaps, where there is no version: then nobody knows."""
+        self._hot.drop(changed)
+        if self._standbys is not None:
+            for owner, scope in changed.items():
+                self._standbys.written(scope, versions.get(owner))
 
     def _check_open(self) -> None:
         if self._closed:
@@ -218,6 +265,8 @@ class PostgresStore(Store):
         self._check_open()
         with self._owner() as connection:
             yield from checks.check_server(connection, self.place)
+        if (standbys := standbys_of(self.place)) is not None:
+            yield from check_standbys(standbys)
         with self._snapshot() as unit:
             yield from checks.check(unit, terms_of)
 
@@ -265,10 +314,12 @@ class PostgresStore(Store):
         self._closed = True
         if os.getpid() == self._process:
             self._pool.close()
+            if self._standbys is not None:
+                self._standbys.pool.close()
 
 
-def _commit(connection: psycopg.Connection[Row], *, writable: bool) -> None:
-    """End a transaction.
+def _commit(connection: psycopg.Connection[Row], changed: Iterable[int], *, writable: bool) -> dict[int, int]:
+    """End a transaction; gives the new version of each owner that was written to.
 
     Raises:
         StoreLost: the connection was lost before. WriteUncertain: it was lost on the way, so that no answer came.
@@ -277,10 +328,15 @@ def _commit(connection: psycopg.Connection[Row], *, writable: bool) -> None:
         raise StoreLost("the database server was lost while something was written: nothing was kept, try again")
     try:
         with _told():
-            connection.execute("COMMIT")
+            cursor = connection.execute(commit_statement(changed))
     except StoreLost as error:
         if writable:  # What was read was read.
             raise WriteUncertain(str(error.__cause__).strip()) from error
+        return {}
+    answers = [cursor.fetchall() if cursor.description else []]
+    while cursor.nextset():
+        answers.append(cursor.fetchall() if cursor.description else [])
+    return {owner: version for [row] in answers[1::2] for owner, version in [row]}
 
 
 @contextmanager

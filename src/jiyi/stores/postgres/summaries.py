@@ -12,7 +12,7 @@ from jiyi.errors import InputError
 from jiyi.ports import Summaries
 from jiyi.stores.encoding import stored_instant
 from jiyi.stores.numbering import MAX_SEQ, at_most
-from jiyi.stores.postgres.access import PostgresAccess
+from jiyi.stores.postgres.access import PostgresAccess, read_through
 from jiyi.stores.postgres.messages import numbers
 from jiyi.stores.rows import SUMMARY_COLUMNS, summary_of, summary_row
 
@@ -35,7 +35,14 @@ class PostgresSummaries(Summaries):
     # ------------------------------------------------------------------------------ reading
 
     def get(self, scope: Scope, seqs: Collection[int]) -> list[SessionSummary]:
-        return self._read(scope, "seq = ANY(%s) ORDER BY seq", (numbers(seqs),)) if seqs else []
+        owner = self._access.owner(scope)
+        if owner is None or not seqs:
+            return []
+
+        def read(missing: list[int]) -> dict[int, SessionSummary]:
+            return {s.seq: s for s in self._fetch(owner, "seq = ANY(%s)", (missing,))}
+
+        return read_through(self._access.kept(owner, "summary"), numbers(seqs), read)
 
     def listing(self, scope: Scope, *, session: str | None = None) -> list[SessionSummary]:
         if session is not None:
@@ -66,6 +73,13 @@ class PostgresSummaries(Summaries):
         owner = self._access.owner(scope)
         if owner is None:
             return []
+        kept = self._access.kept(owner, "summaries")
+        question = (condition, repr(arguments))
+        if question not in kept:
+            kept[question] = self._fetch(owner, condition, arguments)
+        return list(kept[question])
+
+    def _fetch(self, owner: int, condition: str, arguments: Sequence[Any]) -> list[SessionSummary]:
         sql = f"SELECT {COLUMNS} FROM summary WHERE owner = %s AND {condition}"
         rows = self._access.rows(sql, (owner, *arguments))
         if not rows:

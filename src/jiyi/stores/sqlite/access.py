@@ -54,7 +54,7 @@ class Access:
     `known` holds owners that are committed; those found or made here are in `fresh` until the transaction is.
     """
 
-    __slots__ = ("_connection", "_counters", "_is_open", "_known", "_writable", "fresh")
+    __slots__ = ("_connection", "_counters", "_is_open", "_kept", "_known", "_writable", "fresh")
 
     def __init__(self, connection: sqlite3.Connection, known: Mapping[Scope, int], *, writable: bool) -> None:
         self._connection = connection
@@ -63,6 +63,7 @@ class Access:
         self._is_open = True
         self.fresh: dict[Scope, int] = {}
         self._counters: dict[int, dict[str, int]] = {}
+        self._kept: dict[tuple[int, str], dict[Any, Any]] = {}
 
     def end(self) -> None:
         """The unit is over: nothing can be done through it any more."""
@@ -153,6 +154,9 @@ class Access:
         if owner not in self._counters:
             self._counters[owner] = dict(self.rows("SELECT name, value FROM counter WHERE owner = ?", (owner,)))
         return int(self._counters[owner].get(name) or 0)
+
+    def kept(self, owner: int, what: str) -> dict[Any, Any]:
+        return {} if self._writable else self._kept.setdefault((owner, what), {})
 
     def take(self, owner: int, name: str, count: int = 1) -> int:
         """Take `count` fresh numbers; returns the first.

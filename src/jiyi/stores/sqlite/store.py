@@ -167,7 +167,7 @@ class SqliteStore(Store):
         (memory,), (message,) = access.rows(sql)
         return SqliteUnit(access, self._rules(memory, message), self._secret, self._vectors)
 
-    def read(self) -> AbstractContextManager[Unit]:
+    def read(self, scope: Scope | None = None) -> AbstractContextManager[Unit]:
         return self._readers.snapshot()
 
     def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
