@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
 
-from jiyi.domain.scope import Scope
+from jiyi.domain.scope import Scope, shared_scope
 from jiyi.errors import InputError
 
 
@@ -49,9 +49,77 @@ def rights_of(roles: Iterable[Role]) -> frozenset[Right]:
     return frozenset().union(*(RIGHTS[role] for role in roles))
 
 
+# ------------------------------------------------------------------ shared scopes
+
+
+class Access(StrEnum):
+    """What a grant of a shared scope lets do (SPEC S6)."""
+
+    READ = "read"
+    WRITE = "write"  # and read
+
+
+SHARED_RIGHTS: Mapping[Access, frozenset[Right]] = MappingProxyType(
+    {
+        Access.READ: frozenset({Right.READ}),
+        Access.WRITE: frozenset({Right.READ, Right.WRITE, Right.AUDIT}),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Grant:
+    """One shared scope of the tenant that an identity may read, or write to. Written `team` or `team:write`."""
+
+    name: str
+    access: Access = Access.READ
+
+    def __post_init__(self) -> None:
+        shared_scope(self.name)  # Raises: InputError: a name that cannot be one
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.access.value}"
+
+    def rights(self, own: frozenset[Right]) -> frozenset[Right]:
+        """What somebody with these rights may do there: nothing that they may not do elsewhere. How much is kept for everybody
+        is decided by an administrator of the tenant."""
+        decides = {Right.DECIDE} if self.access is Access.WRITE and Right.ADMINISTER in own else set()
+        return own & (SHARED_RIGHTS[self.access] | decides)
+
+
+def parse_grant(text: str) -> Grant:
+    """`team`, `team:read` or `team:write`. Raises: InputError."""
+    name, colon, access = text.partition(":")
+    if colon and access not in (*Access,):
+        raise InputError(f"{text!r} grants nothing that there is: write NAME:read or NAME:write")
+    return Grant(name, Access(access) if colon else Access.READ)
+
+
+def read_grants(value: object) -> tuple[Grant, ...]:
+    """The grants of a token's claim, by name: a list or a text with spaces of `team` and `team:write`, or names with what
+    each lets do. What is none grants nothing."""
+    if isinstance(value, Mapping):
+        texts = [f"{name}:{access}" for name, access in value.items()]
+    else:
+        texts = value.split() if isinstance(value, str) else list(value) if isinstance(value, list) else []
+    found: dict[str, Grant] = {}
+    for text in texts:
+        try:
+            grant = parse_grant(text)
+        except (InputError, AttributeError):
+            continue
+        if found.get(grant.name, grant) <= grant:  # whoever may also write may write
+            found[grant.name] = grant
+    return tuple(sorted(found.values()))
+
+
+# ------------------------------------------------------------------ keys of services
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceKey:
-    """A key with which a service acts for users of one tenant. `digest` is the SHA-256 of its secret, which is not kept."""
+    """A key with which a service acts for users of one tenant. `digest` is the SHA-256 of its secret, which is not kept.
+    `shared` are the shared scopes that it opens beside theirs."""
 
     id: str
     name: str
@@ -60,6 +128,7 @@ class ServiceKey:
     digest: bytes
     made_at: datetime
     revoked_at: datetime | None = None
+    shared: tuple[Grant, ...] = ()
 
 
 KEY_PREFIX = "jiyi_sk_"

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from jiyi.errors import InputError
 
 MAX_NAME = 200
+SHARED_PREFIX = "shared:"
+"""How the user of a shared scope begins, so that no person can be called like one."""
+MAX_SHARED_NAME = 100
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,6 +32,30 @@ class Scope:
 
     def __str__(self) -> str:
         return self.user if self.tenant == "default" else f"{self.tenant}/{self.user}"
+
+
+def shared_scope(name: str, tenant: str = "default") -> Scope:
+    """The scope that several users share: a team, a household (SPEC S6).
+
+    Raises:
+        InputError: a name that cannot be one: 1–100 characters without white space, `@`, `:` and `,`.
+    """
+    check_name("shared memory", name)
+    if len(name) > MAX_SHARED_NAME or any(c.isspace() or c in "@:," for c in name):
+        raise InputError(
+            f"shared memory {name!r}: give it a name of 1–{MAX_SHARED_NAME} characters without spaces, @, : and ,"
+        )
+    return Scope(SHARED_PREFIX + name, tenant)
+
+
+def shared_name(scope: Scope) -> str | None:
+    """What a shared scope is called; None for a person's."""
+    return scope.user.removeprefix(SHARED_PREFIX) if scope.user.startswith(SHARED_PREFIX) else None
+
+
+def handle_in(handle: str, shared: str | None) -> str:
+    """`m3@team`: a short id of a shared scope, where ids of several scopes stand side by side."""
+    return handle if shared is None else f"{handle}@{shared}"
 
 
 def check_name(what: str, name: object) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from jiyi.domain.access import Role as ServiceRole
-from jiyi.domain.access import ServiceKey
+from jiyi.domain.access import ServiceKey, parse_grant
 from jiyi.domain.encoding import (
     CATEGORIES,
     LANGUAGES,
@@ -61,7 +61,7 @@ MEMORY_COLUMNS = (
 EVIDENCE_COLUMNS = "span_start, span_end, at, session, mode, source, trust, until, own"
 SUMMARY_COLUMNS = "session, block, first_at, last_at, language, made_at, method, points"
 RECEIPT_COLUMNS = "plan, at, horizon, reach, erased, copies, verified_at, returned"
-SERVICE_KEY_COLUMNS = "id, name, tenant, roles, digest, made_at, revoked_at"
+SERVICE_KEY_COLUMNS = "id, name, tenant, roles, digest, made_at, revoked_at, shared"
 STANDING_COLUMNS = "detail, detail_at, paused_at, consent, notice, consent_at"
 
 
@@ -334,15 +334,16 @@ def done_of(row: Row) -> DoneOnce:
 
 @damage
 def service_key_of(row: Row) -> ServiceKey:
-    key_id, name, tenant, roles, digest, made, revoked = row
+    key_id, name, tenant, roles, digest, made, revoked, shared = row
     granted = frozenset(ServiceRole(role) for role in json.loads(roles))
-    return ServiceKey(key_id, name, tenant, granted, bytes(digest), instant(made), optional_instant(revoked))
+    opened = tuple(map(parse_grant, json.loads(shared)))
+    return ServiceKey(key_id, name, tenant, granted, bytes(digest), instant(made), optional_instant(revoked), opened)
 
 
 def service_key_row(key: ServiceKey) -> tuple[Any, ...]:
     return (
         key.id, key.name, key.tenant, to_json(sorted(key.roles)), key.digest, micros(key.made_at),
-        optional_micros(key.revoked_at),
+        optional_micros(key.revoked_at), to_json(list(map(str, key.shared))),
     )  # fmt: skip
 
 

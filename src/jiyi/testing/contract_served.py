@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from jiyi.domain.access import Role, ServiceKey
+from jiyi.domain.access import Access, Grant, Role, ServiceKey
 from jiyi.domain.once import DoneOnce
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreError
@@ -21,7 +21,8 @@ def done(number: int, minutes: float = 0) -> DoneOnce:
 
 def service_key(number: int, minutes: float = 0) -> ServiceKey:
     roles = frozenset({Role.AGENT, Role.AUDITOR})
-    return ServiceKey(f"k{number}", "客服 desk", "acme", roles, bytes([number]) * 32, later(minutes))
+    shared = (Grant("团队", Access.WRITE), Grant("home"))[:number]
+    return ServiceKey(f"k{number}", "客服 desk", "acme", roles, bytes([number]) * 32, later(minutes), shared=shared)
 
 
 def keep(store: Store, *some: DoneOnce, scope: Scope = ME) -> None:

@@ -56,8 +56,10 @@ class PostgresServiceKeys(ServiceKeys):
 
     def add(self, key: ServiceKey) -> None:
         self._access.operate()
-        sql = f"INSERT INTO service_key ({SERVICE_KEY_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
-        if not self._access.change(sql, service_key_row(key)):
+        row = service_key_row(key)
+        slots = ", ".join(["%s"] * len(row))
+        sql = f"INSERT INTO service_key ({SERVICE_KEY_COLUMNS}) VALUES ({slots}) ON CONFLICT DO NOTHING"
+        if not self._access.change(sql, row):
             raise InputError(f"there is a service key {key.id} already")
 
     def get(self, key_id: str) -> ServiceKey | None:

@@ -57,7 +57,7 @@ class SqliteServiceKeys(ServiceKeys):
     def add(self, key: ServiceKey) -> None:
         if self.get(key.id) is not None:
             raise InputError(f"there is a service key {key.id} already")
-        sql = f"INSERT INTO service_key ({SERVICE_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        sql = f"INSERT INTO service_key ({SERVICE_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         self._access.change(sql, service_key_row(key))
 
     def get(self, key_id: str) -> ServiceKey | None:

@@ -1,0 +1,1 @@
+ALTER TABLE service_key DROP COLUMN shared;
