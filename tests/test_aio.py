@@ -12,13 +12,17 @@ from pathlib import Path
 import pytest
 
 from jiyi import open_memory_async
-from jiyi.aio import THREADS, AsyncMemoryLayer, AsyncScopedMemory
+from jiyi.aio import THREADS, AsyncMemoryLayer, AsyncScopedMemory, AsyncTogether
 from jiyi.errors import NotFound, StoreClosed
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
+from jiyi.together import Together
 from tests.conftest import Clock
 
-TWINS = ((MemoryLayer, AsyncMemoryLayer), (ScopedMemory, AsyncScopedMemory))
+TWINS = ((MemoryLayer, AsyncMemoryLayer), (ScopedMemory, AsyncScopedMemory), (Together, AsyncTogether))
+
+OPENING = ("scope", "shared", "together", "once")
+"""Verbs that only say whose memory is meant: there is nothing to wait for."""
 
 
 def public(kind: type) -> dict[str, object]:
@@ -32,7 +36,7 @@ def test_the_twin_has_every_verb_with_the_same_arguments(plain: type, twin: type
     for name, verb in ours.items():
         if callable(verb):
             assert inspect.signature(theirs[name]).parameters == inspect.signature(verb).parameters, name  # type: ignore[arg-type]
-            assert inspect.iscoroutinefunction(theirs[name]) is (name not in ("scope", "once")), name
+            assert inspect.iscoroutinefunction(theirs[name]) is (name not in OPENING), name
 
 
 @pytest.mark.parametrize(

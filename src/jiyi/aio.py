@@ -9,7 +9,7 @@ A task that is cancelled stops waiting; a call that has begun still ends in its 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -20,6 +20,7 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Check
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Limits, Settings
+from jiyi.together import Together
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -60,9 +61,9 @@ class AsyncScopedMemory(_Twin):
     def limits(self) -> Limits:
         return self._plain.limits  # type: ignore[no-any-return]
 
-    def once(self, key: str, request: bytes = b"", *, call: str = "") -> AsyncScopedMemory:
+    def once(self, key: str, request: bytes = b"", *, call: str = "", by: str = "") -> AsyncScopedMemory:
         """This memory for one request; there is nothing to wait for."""
-        return AsyncScopedMemory(self._plain.once(key, request, call=call), self._executor)
+        return AsyncScopedMemory(self._plain.once(key, request, call=call, by=by), self._executor)
 
     observe, remember = _awaited(ScopedMemory.observe), _awaited(ScopedMemory.remember)
     recall, context = _awaited(ScopedMemory.recall), _awaited(ScopedMemory.context)
@@ -90,6 +91,25 @@ class AsyncScopedMemory(_Twin):
     export, import_ = _awaited(ScopedMemory.export), _awaited(ScopedMemory.import_)
 
 
+class AsyncTogether(_Twin):
+    """One user's memory and shared ones beside it; what each verb does is said at `Together`."""
+
+    def __init__(self, plain: Together, executor: Executor) -> None:
+        super().__init__(plain, executor)
+        self.own = AsyncScopedMemory(plain.own, executor)
+        self.shared = tuple(AsyncScopedMemory(memory, executor) for memory in plain.shared)
+
+    @property
+    def user(self) -> Scope:
+        return self._plain.user  # type: ignore[no-any-return]
+
+    @property
+    def limits(self) -> Limits:
+        return self._plain.limits  # type: ignore[no-any-return]
+
+    recall, context, profile = _awaited(Together.recall), _awaited(Together.context), _awaited(Together.profile)
+
+
 class AsyncMemoryLayer(_Twin):
     """One open memory. Make it with `jiyi.open_memory_async`; close it, or use it with `async with`."""
 
@@ -109,6 +129,34 @@ class AsyncMemoryLayer(_Twin):
         plain = self._plain.scope(user, tenant=tenant, tz=tz, surface=surface, who=who)
         return AsyncScopedMemory(plain, self._executor)
 
+    def shared(
+        self,
+        name: str,
+        *,
+        tenant: str = "default",
+        tz: str | None = None,
+        surface: str = "library",
+        who: str = "user",
+        traced: bool = True,
+    ) -> AsyncScopedMemory:
+        """A shared memory; there is nothing to wait for."""
+        plain = self._plain.shared(name, tenant=tenant, tz=tz, surface=surface, who=who, traced=traced)
+        return AsyncScopedMemory(plain, self._executor)
+
+    def together(
+        self,
+        user: str,
+        shared: Collection[str],
+        *,
+        tenant: str = "default",
+        tz: str | None = None,
+        surface: str = "library",
+        who: str = "user",
+    ) -> AsyncTogether:
+        """The memory of one user and shared ones beside it; there is nothing to wait for."""
+        plain = self._plain.together(user, shared, tenant=tenant, tz=tz, surface=surface, who=who)
+        return AsyncTogether(plain, self._executor)
+
     @property
     def settings(self) -> Settings:
         return self._plain.settings  # type: ignore[no-any-return]
@@ -116,6 +164,7 @@ class AsyncMemoryLayer(_Twin):
     work, lag = _awaited(MemoryLayer.work), _awaited(MemoryLayer.lag)
     dead_jobs, retry_job = _awaited(MemoryLayer.dead_jobs), _awaited(MemoryLayer.retry_job)
     scopes, reindex, info = _awaited(MemoryLayer.scopes), _awaited(MemoryLayer.reindex), _awaited(MemoryLayer.info)
+    is_there = _awaited(MemoryLayer.is_there)
     usage, service_key = _awaited(MemoryLayer.usage), _awaited(MemoryLayer.service_key)
     make_service_key = _awaited(MemoryLayer.make_service_key)
     service_keys = _awaited(MemoryLayer.service_keys)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from types import TracebackType
 
-from jiyi.domain.access import Role, ServiceKey, Visitor, digest_of, key_text
+from jiyi.domain.access import KEY_ROLES, Role, ServiceKey, Visitor, digest_of, key_text, parse_grant
 from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.plans import ADMIN, Actor, Plan, Verb
-from jiyi.domain.scope import Scope, check_name
+from jiyi.domain.scope import Scope, check_name, shared_scope
 from jiyi.engine import Engine, Parts
 from jiyi.errors import InputError, NotFound, PlanRefused, SettingsError
 from jiyi.jobs import Clock
@@ -29,6 +29,7 @@ from jiyi.pipelines.visiting import find_visitor, link, open_visitor
 from jiyi.ports import Check, DeadJob, JobCounts, Store, StoreInfo, Unit
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, zone
+from jiyi.together import Together
 
 SEGMENTER = "segmenter"
 DICTIONARY = "dictionary"
@@ -66,8 +67,56 @@ class MemoryLayer:
         Raises:
             InputError: a name that cannot be one. SettingsError: no such time zone.
         """
-        where = zone(tz or self._parts.settings.timezone)
-        return ScopedMemory(self._engine, Scope(user, tenant), where, Actor(who, surface))
+        return ScopedMemory(self._engine, Scope(user, tenant), self._zone(tz), Actor(who, surface))
+
+    def shared(
+        self,
+        name: str,
+        *,
+        tenant: str = "default",
+        tz: str | None = None,
+        surface: str = "library",
+        who: str = "user",
+        traced: bool = True,
+    ) -> ScopedMemory:
+        """The memory that several users of a tenant share: a team's, a household's (SPEC S6). It is a scope of its own, with
+        all the verbs of one; who may use it is for the caller to say.
+
+        Args:
+            traced: whether a question leaves a trace, which everybody who reads here can see.
+
+        Raises:
+            InputError: a name that cannot be one. SettingsError: no such time zone.
+        """
+        scope, actor = shared_scope(name, tenant), Actor(who, surface)
+        return ScopedMemory(self._engine, scope, self._zone(tz), actor, traced=traced)
+
+    def together(
+        self,
+        user: str,
+        shared: Collection[str],
+        *,
+        tenant: str = "default",
+        tz: str | None = None,
+        surface: str = "library",
+        who: str = "user",
+    ) -> Together:
+        """The memory of one user and shared ones beside it, to read: `recall`, `context` and `profile`, each piece labelled
+        with its scope (SPEC S6). Takes and raises what `scope` and `shared` do."""
+        own = self.scope(user, tenant=tenant, tz=tz, surface=surface, who=who)
+        beside = [
+            self.shared(name, tenant=tenant, tz=tz, surface=surface, who=who, traced=False)
+            for name in sorted(set(shared))
+        ]
+        return Together(self._engine, own, beside, self._zone(tz))
+
+    def is_there(self, scope: Scope) -> bool:
+        """Whether anything was ever written to it."""
+        with self._store.read() as unit:
+            return unit.messages.last_seq(scope) > 0 or unit.ledger.last_seq(scope) > 0
+
+    def _zone(self, name: str | None) -> tzinfo:
+        return zone(name or self._parts.settings.timezone)
 
     def work(self, limit: int | None = None, *, slow: bool = True) -> int:
         """Run due background jobs until none is left (or `limit`); returns how many ran. Reads are written too.
@@ -116,23 +165,34 @@ class MemoryLayer:
         self._engine.wake()
 
     def make_service_key(
-        self, name: str, *, tenant: str = "default", roles: Collection[Role | str] = (Role.AGENT,)
+        self,
+        name: str,
+        *,
+        tenant: str = "default",
+        roles: Collection[Role | str] = (Role.AGENT,),
+        shared: Collection[str] = (),
     ) -> tuple[ServiceKey, str]:
         """A new key with which a service acts for the users of a tenant (SPEC S2).
+
+        Args:
+            roles: user, agent (the default), auditor and admin.
+            shared: the shared memories that it opens beside theirs, as `team` (to read) and `team:write` (SPEC S6).
 
         Returns:
             What is kept of it, and the key itself, which is told here and nowhere else.
 
         Raises:
-            InputError: a name, tenant or role that cannot be one.
+            InputError: a name, tenant, role or shared memory that cannot be one.
         """
-        granted = frozenset(map(read_role, roles))
-        if not granted:
-            raise InputError(f"a service key needs a role: {', '.join(Role)}")
+        granted, grants = frozenset(map(read_role, roles)), {grant.name: grant for grant in map(parse_grant, shared)}
+        if not granted or not granted <= set(KEY_ROLES):
+            raise InputError(
+                f"a service key has roles of these: {', '.join(KEY_ROLES)}. Visitors have tokens of their own"
+            )
         secret = secrets.token_urlsafe(32)
         key = ServiceKey(
             secrets.token_hex(4), check_name("the name of a key", name), check_name("tenant", tenant), granted,
-            digest_of(secret), self._clock(),
+            digest_of(secret), self._clock(), shared=tuple(sorted(grants.values())),
         )  # fmt: skip
         self._store.write(lambda unit: unit.service_keys.add(key))
         return key, key_text(key.id, secret)

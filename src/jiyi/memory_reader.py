@@ -17,7 +17,7 @@ from jiyi.domain.memory import Category, Language, Memory, Message, Status, Tier
 from jiyi.domain.plans import Actor, LedgerEntry
 from jiyi.domain.profile import Profile, render_profile
 from jiyi.domain.questions import Question
-from jiyi.domain.scope import Scope
+from jiyi.domain.scope import Scope, shared_name
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.domain.traces import Trace
@@ -73,9 +73,10 @@ ALL = 1 << 53
 class MemoryReader:
     """One user's memory, to read. Reads are counted, as statistics."""
 
-    def __init__(self, engine: Engine, scope: Scope, where: tzinfo, actor: Actor) -> None:
+    def __init__(self, engine: Engine, scope: Scope, where: tzinfo, actor: Actor, *, traced: bool = True) -> None:
         self._engine, self._scope, self._zone, self._actor = engine, scope, where, actor
         self._store, self._parts, self._clock = engine.store, engine.parts, engine.clock
+        self._traced, self._shared = traced, shared_name(scope)
 
     @property
     def user(self) -> Scope:
@@ -147,7 +148,8 @@ class MemoryReader:
             counts = then.present and self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, [i.memory.seq for i in found.items if i.memory], now)
-        return replace(found, trace_id=trace)
+        items = found.items if self._shared is None else tuple(replace(i, shared=self._shared) for i in found.items)
+        return replace(found, items=items, trace_id=trace)
 
     @asked_again
     def context(
@@ -279,7 +281,7 @@ class MemoryReader:
         with self._store.read(self._scope) as unit:
             near = NEAR if then.present else ()
             memories = memories_as_of(unit, self._scope, then, categories=policy.categories, tiers=near)
-        return render_profile(memories, then.age_at(self._clock()), policy)
+        return render_profile(memories, then.age_at(self._clock()), policy, self._shared)
 
     @asked_again
     def memories(
@@ -558,6 +560,8 @@ class MemoryReader:
         kinds: Collection[str],
         shown: Sequence[Item],
     ) -> str:
+        if not self._traced:
+            return ""
         ids = {item.id for item in shown}
         return self._engine.traces.note(unit, self._scope, verb, found, now, limit, kinds, ids)
 

@@ -60,7 +60,7 @@ class ScopedMemory(MemoryReader):
 
     _asked: Asked | None = None
 
-    def once(self, key: str, request: bytes = b"", *, call: str = "") -> ScopedMemory:
+    def once(self, key: str, request: bytes = b"", *, call: str = "", by: str = "") -> ScopedMemory:
         """This memory for one request: the change that is made through it is made once for this key, however often it is
         asked for, also after a crash (SPEC S5). Asked again it does nothing and answers as it did then, less what was
         forgotten since.
@@ -72,12 +72,13 @@ class ScopedMemory(MemoryReader):
             key: a name that the caller makes up for the request. Known for a while: settings `once`.
             request: what is asked, as bytes, so that another request under the same key is refused.
             call: the name of what is called; unlike `request` it is heeded after a forgetting too.
+            by: whose key it is, where several write to one memory.
 
         Raises:
             InputError: a key that cannot be one. The verb raises ConflictingRequest: the key stands for another request.
         """
         other = ScopedMemory(self._engine, self._scope, self._zone, self._actor)
-        other._asked = Asked.of(key, request, self._store.secret, call)
+        other._asked = Asked.of(key, request, self._store.secret, call, by)
         return other
 
     # ---------------------------------------------------------------- in

@@ -269,6 +269,11 @@ class IdentityPolicy:
     user_claim: str = "sub"
     tenant_claim: str | None = "tenant"
     roles_claim: str = "roles"
+    # Where a token says which shared memories it opens, as team or team:write (SPEC S6); without one it opens none.
+    shared_claim: str | None = None
+    # Those that the user of this machine has in local mode, and how many at the most are read beside a user's own.
+    shared: tuple[str, ...] = ()
+    shared_beside: int = 8
     tenant: str | None = None
     # How long a visitor lives whom nobody knows, unless it is linked to a user (SPEC S3).
     visitor_hours: float = 72.0

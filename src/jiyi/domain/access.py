@@ -45,6 +45,10 @@ RIGHTS: Mapping[Role, frozenset[Right]] = MappingProxyType(
 )
 
 
+KEY_ROLES = tuple(role for role in Role if role is not Role.VISITOR)
+"""Roles that a service may have: nobody acts for users as one who is not known."""
+
+
 def rights_of(roles: Iterable[Role]) -> frozenset[Right]:
     return frozenset().union(*(RIGHTS[role] for role in roles))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from jiyi.domain.memory import Category, Language, Memory
+from jiyi.domain.scope import handle_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,12 @@ class ProfilePolicy:
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """One line and the memory it cites."""
+    """One line and the memory it cites; `shared` names the shared scope that this one is of."""
 
     text: str
     memory: Memory
     unverified: bool
+    shared: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +47,26 @@ class Profile:
 UNVERIFIED = {Language.ZH: "（待验证）", Language.EN: " (unverified)"}
 
 
-def render_profile(memories: Iterable[Memory], now: datetime, policy: ProfilePolicy) -> Profile:
-    """Lines of the live memories that describe the user and are not over, most important first, within `max_chars`."""
+def render_profile(
+    memories: Iterable[Memory], now: datetime, policy: ProfilePolicy, shared: str | None = None
+) -> Profile:
+    """Lines of the live memories that describe the user and are not over, most important first, within `max_chars`.
+
+    Args:
+        shared: the name of the shared scope that they are of; its lines say so.
+    """
     chosen = [m for m in memories if m.category in policy.categories and not m.over(now)]
     chosen.sort(key=lambda m: (policy.categories.index(m.category), -m.importance, -m.affirmed_at.timestamp(), m.seq))
-    lines = [_line(memory, now, policy) for memory in chosen]
+    lines = [_line(memory, now, policy, shared) for memory in chosen]
     kept = _within(lines, policy.max_chars)
     return Profile(tuple(kept), len(lines) - len(kept))
 
 
-def _line(memory: Memory, now: datetime, policy: ProfilePolicy) -> ProfileLine:
+def _line(memory: Memory, now: datetime, policy: ProfilePolicy, shared: str | None) -> ProfileLine:
     unverified = now - memory.affirmed_at >= policy.unverified_after
     text = " ".join(memory.text.split())
     mark = UNVERIFIED[memory.language] if unverified else ""
-    return ProfileLine(f"- {text}{mark} [{memory.id}]", memory, unverified)
+    return ProfileLine(f"- {text}{mark} [{handle_in(memory.id, shared)}]", memory, unverified, shared)
 
 
 def _within(lines: Sequence[ProfileLine], max_chars: int) -> list[ProfileLine]:
@@ -70,6 +78,14 @@ def _within(lines: Sequence[ProfileLine], max_chars: int) -> list[ProfileLine]:
             kept.append(line)
             used += cost
     return kept
+
+
+def joined(own: Profile, others: Iterable[Profile], max_chars: int) -> Profile:
+    """The user's own profile, and as much of the shared ones as is room for behind it (SPEC S6)."""
+    theirs = [profile for profile in others if profile.lines or profile.left_out]
+    lines = _within([*own.lines, *(line for profile in theirs for line in profile.lines)], max_chars)
+    every = sum(len(profile.lines) + profile.left_out for profile in (own, *theirs))
+    return Profile(tuple(lines), every - len(lines))
 
 
 @dataclass(frozen=True, slots=True)

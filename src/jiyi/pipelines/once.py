@@ -39,10 +39,12 @@ class Asked:
     call: str = ""
 
     @classmethod
-    def of(cls, key: str, request: bytes, secret: bytes, call: str = "") -> Asked:
+    def of(cls, key: str, request: bytes, secret: bytes, call: str = "", by: str = "") -> Asked:
         """Raises: InputError: a key that cannot be one."""
         name = check_name("the key of a request", key)
-        hashed = hmac.digest(secret, b"once\0" + name.encode(), hashlib.sha256)
+        # Of several that write to one memory, each makes up keys of its own (SPEC S6).
+        told = f"{by}\0{name}" if by else name
+        hashed = hmac.digest(secret, b"once\0" + told.encode(), hashlib.sha256)
         return cls(name, hashed, hmac.digest(secret, b"asked\0" + request, hashlib.sha256) if request else b"", call)
 
 

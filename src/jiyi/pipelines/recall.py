@@ -44,6 +44,7 @@ class Item:
 
     `kind` is fact, memory, message or summary; `id` is `m42`, `h17` or `s3`, `message_id` the caller's own id of a message.
     `leans_on` is the turn beside a message that holds nothing of the question itself.
+    `shared` names the shared scope that it is of, which its id is of, too; None for the user's own.
     `score` is comparable inside one answer only. `why` says in words how it was found and what weighed.
     """
 
@@ -63,6 +64,7 @@ class Item:
     message_id: str | None = None
     tier: str | None = None
     leans_on: str | None = None
+    shared: str | None = None
     parts: ScoreParts = ()
     memory: Memory | None = field(default=None, repr=False)
     summary: SessionSummary | None = field(default=None, repr=False)

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Any
 
+from pydantic import Field
+
+from jiyi.domain.access import Access
 from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.memory import Status, Tier, memory_id, plan_id
 from jiyi.domain.plans import Change as Changed
@@ -332,3 +335,4 @@ class Caller(Shape):
     user: str
     roles: list[str]
     rights: list[str]
+    shared: dict[str, Access] = Field(description="The shared memories that it opens, and what it may do there.")

@@ -140,10 +140,14 @@ class Memories(Shape):
 # ------------------------------------------------------------------ recall
 
 
+Shared = Annotated[str | None, Field(description="The shared memory that it, and its id, is of.", examples=["team"])]
+
+
 class Item(Shape):
     rank: int
     kind: str
     id: str
+    shared: Shared
     text: str
     score: float
     at: Moment
@@ -161,8 +165,8 @@ class Item(Shape):
     @classmethod
     def of(cls, item: Found, rank: int, zone: tzinfo) -> Item:
         return cls(
-            rank=rank, kind=item.kind, id=item.id, text=item.text, score=item.score, at=moment(item.at, zone), why=item.why,
-            session=item.session, confidence=item.confidence, source=item.source, category=item.category,
+            rank=rank, kind=item.kind, id=item.id, shared=item.shared, text=item.text, score=item.score,
+            at=moment(item.at, zone), why=item.why, session=item.session, confidence=item.confidence, source=item.source, category=item.category,
             importance=item.importance, tier=item.tier, role=item.role, name=item.name, message_id=item.message_id,
         )  # fmt: skip
 
@@ -390,6 +394,7 @@ class ProfileLine(Shape):
     text: str
     memory: MemoryId
     unverified: bool
+    shared: Shared
 
 
 class Profile(Shape):
@@ -399,7 +404,10 @@ class Profile(Shape):
 
     @classmethod
     def of(cls, profile: Rendered) -> Profile:
-        lines = [ProfileLine(text=p.text, memory=p.memory.id, unverified=p.unverified) for p in profile.lines]
+        lines = [
+            ProfileLine(text=p.text, memory=p.memory.id, unverified=p.unverified, shared=p.shared)
+            for p in profile.lines
+        ]
         return cls(text=profile.text, lines=lines, left_out=profile.left_out)
 
 

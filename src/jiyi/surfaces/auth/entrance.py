@@ -7,11 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from jiyi.domain.access import KEY_PREFIX, OWN_PREFIXES, VISITOR_PREFIX, Role, ServiceKey, digest_of, parse_key
+from jiyi.domain.access import (
+    KEY_PREFIX,
+    OWN_PREFIXES,
+    VISITOR_PREFIX,
+    Role,
+    ServiceKey,
+    digest_of,
+    parse_key,
+)
 from jiyi.domain.scope import Scope
 from jiyi.errors import NotIdentified, SettingsError
 from jiyi.settings import IdentityPolicy
-from jiyi.surfaces.auth.identity import Identity, Proof
+from jiyi.surfaces.auth.identity import Identity, Proof, local_grants
 from jiyi.surfaces.auth.issuer_keys import open_keys
 from jiyi.surfaces.auth.loopback import is_loopback
 from jiyi.surfaces.auth.tokens import Tokens
@@ -59,7 +67,8 @@ class Entrance:
         if self.tokens is None:
             if bearer is not None:
                 raise NotIdentified("this service has no issuer whose tokens it trusts: set identity.mode to jwt")
-            return Identity(Proof.LOCAL, self.policy.tenant or "default", LOCAL_USER, frozenset({Role.ADMIN}))
+            tenant, shared = self.policy.tenant or "default", local_grants(self.policy)
+            return Identity(Proof.LOCAL, tenant, LOCAL_USER, frozenset({Role.ADMIN}), shared=shared)
         if bearer is None:
             raise NotIdentified("send a token: Authorization: Bearer …")
         return self.tokens.identify(bearer, now)
@@ -71,7 +80,7 @@ class Entrance:
         digest = found.digest if found is not None else b"\0" * 32
         if not hmac.compare_digest(digest, digest_of(secret)) or found is None or found.revoked_at is not None:
             raise NotIdentified("there is no such service key, or it was revoked")
-        return Identity(Proof.KEY, found.tenant, None, found.roles, f"key {found.id}")
+        return Identity(Proof.KEY, found.tenant, None, found.roles, f"key {found.id}", found.shared)
 
     def _visitor(self, bearer: str) -> Identity:
         """SPEC S3: it may talk and be answered, in a memory of its own."""
@@ -83,6 +92,7 @@ class Entrance:
 
 def open_entrance(policy: IdentityPolicy, find_key: FindKey, find_visitor: FindVisitor) -> Entrance:
     """Raises: SettingsError: a mode that cannot work as it is set."""
+    local_grants(policy)
     if policy.mode == "local":
         return Entrance(policy, find_key, find_visitor, None)
     return Entrance(policy, find_key, find_visitor, Tokens(open_keys(policy), policy))

@@ -12,7 +12,7 @@ from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
 
-from jiyi.domain.access import Role
+from jiyi.domain.access import Role, parse_grant
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, SettingsError
 from jiyi.settings import IdentityPolicy
@@ -43,6 +43,7 @@ def issue(
     roles: Collection[Role],
     now: datetime,
     seconds: float,
+    shared: Collection[str] = (),
 ) -> str:
     """A token that the service takes if `identity.key_file` is the public half of this key.
 
@@ -63,6 +64,10 @@ def issue(
         raise InputError(f"{path} holds no private key of P-256 in PEM") from None
     at = int(now.timestamp())
     claims = {"iss": policy.issuer, "aud": policy.audience, "iat": at, "exp": at + round(seconds)}
+    if shared:
+        if not policy.shared_claim:
+            raise SettingsError("identity.shared_claim is missing: it says where a token names shared memories")
+        claims[policy.shared_claim] = [str(parse_grant(grant)) for grant in shared]
     claims |= {policy.user_claim: scope.user, policy.roles_claim: sorted(roles)}
     if policy.tenant_claim:
         claims[policy.tenant_claim] = scope.tenant

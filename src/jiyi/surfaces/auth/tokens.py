@@ -17,8 +17,8 @@ from joserfc import jws
 from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jws import JWSRegistry
 
-from jiyi.domain.access import Role
-from jiyi.domain.scope import check_name
+from jiyi.domain.access import Role, read_grants
+from jiyi.domain.scope import SHARED_PREFIX, check_name
 from jiyi.errors import InputError, NotIdentified, SettingsError
 from jiyi.settings import IdentityPolicy
 from jiyi.surfaces.auth.identity import Identity, Proof
@@ -112,7 +112,10 @@ class Tokens:
             tenant = check_name("tenant", claim(claims, policy.tenant_claim) if policy.tenant_claim else policy.tenant)
         except InputError:
             raise NotIdentified("the token does not say of which user and tenant it is") from None
-        return Identity(Proof.TOKEN, tenant, user, _roles(claim(claims, policy.roles_claim)))
+        if user.startswith(SHARED_PREFIX):
+            raise NotIdentified("the token names a shared memory as its user")
+        shared = read_grants(claim(claims, policy.shared_claim)) if policy.shared_claim else ()
+        return Identity(Proof.TOKEN, tenant, user, _roles(claim(claims, policy.roles_claim)), shared=shared)
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:

@@ -15,11 +15,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from jiyi.domain.memory import memory_id
+from jiyi.domain.scope import handle_in
 from jiyi.errors import InputError, JiyiError
 from jiyi.pipelines.context import ContextBlock
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Limits
 from jiyi.surfaces.chats.wires import Said, Turn, Wire, field_of, messages_of, said, text_of, without_blocks
+from jiyi.together import Together
 
 log = logging.getLogger("jiyi.chats")
 
@@ -61,6 +64,8 @@ class Handed:
     ids: tuple[str, ...] = ()
     trace: str = ""
     took: Mapping[str, float] = field(default_factory=dict)
+    shared: bool = False
+    """Whether anything of a shared memory is in it: what a model makes of that does not belong into the user's own (SPEC S6)."""
 
 
 def read_mode(text: str) -> Mode:
@@ -77,7 +82,7 @@ def session_of(me: ScopedMemory, request: Mapping[str, Any], session: str | None
 
 
 def hand_over(
-    me: ScopedMemory,
+    me: ScopedMemory | Together,
     wire: Wire,
     request: Mapping[str, Any],
     session: str,
@@ -111,8 +116,14 @@ def hand_over(
     took = block.recollection.took
     if not tells(block):
         return Handed(request, Status.EMPTY, (), block.trace_id, took)
-    ids = dict.fromkeys([*(item.id for item in block.items), *(f"m{seq}" for seq in block.read)])
-    return Handed(wire.with_block(request, block.text), Status.HANDED, tuple(ids)[:MAX_IDS], block.trace_id, took)
+    theirs = [handle_in(memory_id(seq), name) for name, seqs in block.read_shared.items() for seq in seqs]
+    ids = dict.fromkeys(
+        [*(handle_in(item.id, item.shared) for item in block.items), *map(memory_id, block.read), *theirs]
+    )
+    return Handed(
+        wire.with_block(request, block.text), Status.HANDED, tuple(ids)[:MAX_IDS], block.trace_id, took,
+        shared=bool(block.read_shared),
+    )  # fmt: skip
 
 
 def tells(block: ContextBlock) -> bool:

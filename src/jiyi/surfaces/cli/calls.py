@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
@@ -22,6 +22,7 @@ from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, zone
 from jiyi.surfaces.cli.output import Output, counted
 from jiyi.surfaces.instants import read_instant
+from jiyi.together import Together
 
 SURFACE = "cli"
 CATEGORIES = ", ".join(Category)
@@ -58,7 +59,12 @@ Db: TypeAlias = Annotated[
 ]
 User: TypeAlias = Annotated[
     str | None,
-    typer.Option("--user", metavar="NAME", rich_help_panel=_PANEL, help="Whose memory. (JIYI_USER, else me)"),
+    typer.Option(
+        "--user",
+        metavar="NAME",
+        rich_help_panel=_PANEL,
+        help="Whose memory; shared:NAME is one that several share. (JIYI_USER, else me)",
+    ),
 ]
 Tenant: TypeAlias = Annotated[
     str | None,
@@ -135,6 +141,12 @@ class Call:
         """The user's memory, open."""
         with self.layer() as layer:
             yield self.of(layer)
+
+    @contextmanager
+    def reading(self, shared: Collection[str] | None) -> Iterator[ScopedMemory | Together]:
+        """The user's memory and shared ones beside it, open to be read (SPEC S6)."""
+        with self.layer() as layer:
+            yield layer.together(self.user, shared, tenant=self.tenant, surface=SURFACE) if shared else self.of(layer)
 
     def of(self, layer: MemoryLayer, user: str | None = None) -> ScopedMemory:
         return layer.scope(user or self.user, tenant=self.tenant, surface=SURFACE)

@@ -87,6 +87,16 @@ Tiers = Annotated[
 ]
 
 
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Also from this shared memory of the tenant; may be repeated. `--user shared:NAME` works with it alone.",
+        show_default=False,
+    ),
+]
+
+
 def recall(
     call: Call,
     query: Annotated[str, typer.Argument(help="Any question or words, in Chinese or English.")],
@@ -112,9 +122,10 @@ def recall(
     ] = None,
     valid_at: ValidAt = None,
     known_at: KnownAt = None,
+    shared: Beside = None,
 ) -> None:
     """Find what is known about a question, best first, each with the reason it was found."""
-    with call.memory() as me:
+    with call.reading(shared) as me:
         found = me.recall(
             query, limit=limit, kinds=kind or None, categories=category or (), min_importance=min_importance,
             since=call.instant(since, "--since"), until=call.instant(until, "--until", end=True), session=session,
@@ -149,9 +160,10 @@ def context(
     ] = None,
     language: Annotated[Language | None, typer.Option(help="Of the headings; the question's by default.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print on stderr why each item is there.")] = False,
+    shared: Beside = None,
 ) -> None:
     """Print the block for the system role: what an agent should know before it answers this."""
-    with call.memory() as me:
+    with call.reading(shared) as me:
         block = me.context(query, budget=budget, session=session, language=language)
     document = {
         "query": query,
@@ -271,11 +283,14 @@ def profile(
     language: Annotated[
         Language | None, typer.Option(help="With --write: of the headings; by default the one of most lines.")
     ] = None,
+    shared: Beside = None,
 ) -> None:
     """Print the user in a few lines, each naming its memory; or write it as a file to edit, and read that back.
 
     In the file, change a line to correct it, add one to have it remembered, delete one to reject it.
     """
+    if shared and (write is not None or read is not None or diff is not None):
+        raise InputError("--shared goes without --write, --read and --diff: they are about one memory")
     if write is not None or read is not None:
         if (
             diff is not None
@@ -295,7 +310,7 @@ def profile(
             raise InputError("--diff takes the two dates itself: leave --valid-at out")
         _profile_difference(call, diff, known)
         return
-    with call.memory() as me:
+    with call.reading(shared) as me:
         shown = me.profile(valid_at=call.as_of(valid_at, "--valid-at"), known_at=known)
     document = {"text": shown.text, "lines": _profile_lines(shown.lines), "left_out": shown.left_out}
     if not shown.lines:
@@ -345,7 +360,10 @@ def _profile_difference(call: Call, dates: tuple[str, str], known_at: datetime |
 
 
 def _profile_lines(lines: Iterable[ProfileLine]) -> list[Document]:
-    return [{"text": line.text, "id": line.memory.id, "unverified": line.unverified} for line in lines]
+    return [
+        {"text": line.text, "id": line.memory.id, "unverified": line.unverified, "shared": line.shared}
+        for line in lines
+    ]
 
 
 def memories(

@@ -20,6 +20,16 @@ EXTRA = "the service (fastapi, uvicorn, joserfc, httpx2 and prometheus-client)"
 PACKAGES = {"httpx2", "fastapi", "uvicorn", "joserfc", "prometheus_client", "starlette", "pydantic"}
 
 
+Shared = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[:write]",
+        help="A shared memory of the tenant that it opens, to read or also to write to; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
 def _part(name: str) -> Any:
     """A module of ours that stands on the `server` extra. It is loaded by the command that needs it: all others would start
     0.7 s later for it.
@@ -87,6 +97,7 @@ def token(
     ],
     role: Annotated[list[Role] | None, typer.Option(metavar="ROLE", help="user by default; may be repeated.")] = None,
     minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long it is good.")] = 60,
+    shared: Shared = None,
 ) -> None:
     """Issue a token of --user and --tenant for trying things out: you are the issuer, with a key of your own.
 
@@ -97,7 +108,7 @@ def token(
     if made:
         call.out.note(f"made a new key in {key}, and its public half in {key}.pub")
     text = testing.issue(
-        key, call.settings.identity, call.user, call.tenant, role or [Role.USER], call.now, minutes * 60
+        key, call.settings.identity, call.user, call.tenant, role or [Role.USER], call.now, minutes * 60, shared or []
     )  # fmt: skip
     document = {"token": text, "user": call.user, "tenant": call.tenant, "public_key": f"{key}.pub"}
     call.out.verbatim(document, text)
@@ -109,10 +120,11 @@ def add_key(
     role: Annotated[
         list[Role] | None, typer.Option(metavar="ROLE", help="agent by default; user, auditor, admin; may be repeated.")
     ] = None,
+    shared: Shared = None,
 ) -> None:
     """Make a key with which a service acts for the users of --tenant. It is shown once, and kept only as a hash."""
     with call.layer() as layer:
-        key, text = layer.make_service_key(name, tenant=call.tenant, roles=role or [Role.AGENT])
+        key, text = layer.make_service_key(name, tenant=call.tenant, roles=role or [Role.AGENT], shared=shared or [])
     call.out.note(f"key {key.id} of tenant {key.tenant}: keep it, it is not shown again")
     call.out.verbatim({"key": text, **_document(key, call)}, text)
 
@@ -124,7 +136,8 @@ def list_keys(call: Call) -> None:
 
     def line(key: Any) -> Line:
         gone = "" if key.revoked_at is None else f"  revoked {moment(key.revoked_at, call.zone)}"
-        return f"{key.id}  {key.tenant}  {', '.join(sorted(key.roles))}  {key.name}{gone}"
+        may = ", ".join([*sorted(key.roles), *map(str, key.shared)])
+        return f"{key.id}  {key.tenant}  {may}  {key.name}{gone}"
 
     call.out.show({"keys": [_document(key, call) for key in keys]}, [line(key) for key in keys] or ["no keys"])
 
@@ -175,6 +188,7 @@ def _document(key: Any, call: Call) -> dict[str, Any]:
         "name": key.name,
         "tenant": key.tenant,
         "roles": sorted(key.roles),
+        "shared": {grant.name: grant.access.value for grant in key.shared},
         "made_at": moment(key.made_at, call.zone),
         "revoked_at": moment(key.revoked_at, call.zone),
     }

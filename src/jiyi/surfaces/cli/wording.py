@@ -10,6 +10,7 @@ from jiyi.domain.belief import Verdict
 from jiyi.domain.memory import Memory, Message, Status, Tier, memory_id, message_handle, plan_id
 from jiyi.domain.plans import Change, LedgerEntry, Plan
 from jiyi.domain.questions import worth_asking
+from jiyi.domain.scope import handle_in
 from jiyi.domain.standing import Standing, StandingChange
 from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.gateway import Receipt
@@ -119,6 +120,7 @@ def item_document(item: Item, rank: int, zone: tzinfo) -> Document:
         "rank": rank,
         "kind": item.kind,
         "id": item.id,
+        "shared": item.shared,
         "text": item.text,
         "score": item.score,
         "at": moment(item.at, zone),
@@ -154,7 +156,7 @@ def item_lines(item: Item, rank: int, zone: tzinfo) -> Iterator[Line]:
         about = f"session {item.session}"
     else:
         about = f"{item.name or item.role}, session {item.session}"
-    yield (f"{rank}. ", (item.id, BOLD), (f"  {item.kind}  {day(item.at, zone)}  {about}", DIM))
+    yield (f"{rank}. ", (handle_in(item.id, item.shared), BOLD), (f"  {item.kind}  {day(item.at, zone)}  {about}", DIM))
     yield indented(item.text)
     yield (("   why: " + item.why, DIM),)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Annotated, Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Header, Query, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -19,9 +19,10 @@ from jiyi.domain.scope import Scope, check_name
 from jiyi.errors import InputError, NotAllowed, PlanRefused, SettingsError
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import zone
-from jiyi.surfaces.auth.identity import Identity, Proof, check_names, scope_of
+from jiyi.surfaces.auth.identity import Identity, Proof, check_names, scope_of, target_of
 from jiyi.surfaces.chats.exchange import Mode, read_mode
 from jiyi.surfaces.http.service import Service
+from jiyi.together import Together
 
 T = TypeVar("T")
 
@@ -58,6 +59,14 @@ ModeHeader = Annotated[
         alias="X-Memory-Mode", max_length=100, description="off, read (only hand over), write (only record) or full."
     ),
 ]
+SharedQuery = Annotated[
+    str | None,
+    Query(
+        max_length=200,
+        description="This shared memory instead of the user's own.",
+        examples=["team"],
+    ),
+]
 OnceHeader = Annotated[
     str | None,
     Header(
@@ -77,6 +86,10 @@ class Call:
     identity: Identity
     me: ScopedMemory
     zone: tzinfo
+    reading: ScopedMemory | Together
+    """What questions are asked of: `me`, and the shared memories beside it that the token opens (SPEC S6)."""
+    caller: str = ""
+    """Who asks, where several write to one memory: their keys for requests are their own."""
 
     @property
     def scope(self) -> Scope:
@@ -107,20 +120,35 @@ Names: TypeAlias = Callable[[Request, Mapping[str, Any]], Iterable[str]]
 
 
 async def _enter(
-    request: Request, right: Right, user: str | None, where: str | None, names: Names | None = None, also: str | None = None
-) -> Call:  # fmt: skip
+    request: Request,
+    right: Right,
+    user: str | None,
+    where: str | None,
+    names: Names | None = None,
+    also: str | None = None,
+    shared: str | None = None,
+) -> Call:
     service: Service = request.app.state.service
     identity: Identity = request.state.identity
     body = await _json(request, service.policy.depth)
     _check_known(request, body)
     users, tenants = _named(request, body, (user, also), names)
+    memory, tz = service.memory, service.settings.timezone if where is None else _zone_name(where)
+    if shared is not None:
+        target = target_of(identity, shared, right, memory.is_there, users=users, tenants=tenants)
+        request.state.scope = target.caller
+        service.limits.take(target.caller)
+        team = memory.shared(
+            target.name, tenant=target.scope.tenant, tz=tz, surface=SURFACE, who=target.who, traced=target.traced
+        )
+        return Call(service, identity, team, zone(tz), team, target.who)
     scope = scope_of(identity, users=users, tenants=tenants)
     request.state.scope = scope
     service.limits.take(scope)
     identity.check(right)
-    tz = service.settings.timezone if where is None else _zone_name(where)
-    me = service.memory.scope(scope.user, tenant=scope.tenant, tz=tz, surface=SURFACE, who=identity.who)
-    return Call(service, identity, me, zone(tz))
+    beside = [grant.name for grant in identity.shared][: service.settings.identity.shared_beside]
+    both = memory.together(scope.user, beside, tenant=scope.tenant, tz=tz, surface=SURFACE, who=identity.who)
+    return Call(service, identity, both.own, zone(tz), both if beside else both.own)
 
 
 def _named(
@@ -221,24 +249,30 @@ def _check_depth(value: Any, left: int) -> None:
             _check_depth(inner, left - 1)
 
 
-def entering(right: Right, names: Names | None = None) -> Callable[..., Awaitable[Call]]:
+def entering(right: Right, names: Names | None = None, *, shares: bool = True) -> Callable[..., Awaitable[Call]]:
+    """Args: shares: the call may also be about a shared memory, which it names as `shared`."""
+
     async def enter(request: Request, user: UserHeader = None, where: ZoneHeader = None) -> Call:
         return await _enter(request, right, user, where, names)
 
-    return enter
+    async def enter_either(
+        request: Request, user: UserHeader = None, where: ZoneHeader = None, shared: SharedQuery = None
+    ) -> Call:
+        return await _enter(request, right, user, where, shared=shared)
+
+    return enter_either if shares and names is None else enter
 
 
 def changing(names: Names | None = None, right: Right = Right.WRITE) -> Callable[..., Awaitable[Call]]:
-    async def change(
-        request: Request, user: UserHeader = None, where: ZoneHeader = None, key: OnceHeader = None
-    ) -> Call:  # fmt: skip
+    entered: Any = Depends(entering(right, names))  # a default: an annotation is read where this is not known
+
+    async def change(request: Request, call: Call = entered, key: OnceHeader = None) -> Call:
         """A request that changes something, once where it has a key."""
-        call = await _enter(request, right, user, where, names)
         if key is None:
             return call
         asked = b"\0".join([request.method.encode(), str(request.url.path).encode(), str(request.url.query).encode()])
-        once = call.me.once(key, asked + b"\0" + await request.body(), call=request.scope["route"].name)
-        return Call(call.service, call.identity, once, call.zone)
+        once = call.me.once(key, asked + b"\0" + await request.body(), call=request.scope["route"].name, by=call.caller)
+        return replace(call, me=once)
 
     return change
 
@@ -289,4 +323,6 @@ Chatting: TypeAlias = Annotated[Chat, Depends(chat)]
 Restoring: TypeAlias = Annotated[Call, Depends(entering(Right.DECIDE))]
 Known: TypeAlias = Annotated[Identity, Depends(knowing(Right.READ))]
 Opening: TypeAlias = Annotated[Identity, Depends(opening)]
-Administering: TypeAlias = Annotated[Call, Depends(entering(Right.ADMINISTER))]
+Own: TypeAlias = Annotated[Call, Depends(entering(Right.READ, shares=False))]
+Linking: TypeAlias = Annotated[Call, Depends(entering(Right.WRITE, shares=False))]
+Administering: TypeAlias = Annotated[Call, Depends(entering(Right.ADMINISTER, shares=False))]

@@ -141,7 +141,7 @@ async def relay(chat: Chat, request: Request, wire: Wire) -> Response:
     heard = _heard(wire, answer)
 
     def heard_out() -> None:
-        if words is not None and answer.status_code == httpx2.codes.OK and (text := heard.text):
+        if words is not None and not handed.shared and answer.status_code == httpx2.codes.OK and (text := heard.text):
             service.record(lambda: record_answer(call.me, text, session), after=words)
 
     return Relayed(answer, headers, heard, heard_out)
@@ -149,7 +149,7 @@ async def relay(chat: Chat, request: Request, wire: Wire) -> Response:
 
 async def _handed(chat: Chat, wire: Wire, asked: Mapping[str, Any], session: str) -> Handed:
     """What the model gets. A memory that takes too long is not waited for."""
-    service, me = chat.call.service, chat.call.me
+    service, me = chat.call.service, chat.call.reading
     named = chat.session is not None
     work = service.in_thread(lambda: hand_over(me, wire, asked, session, named=named, mode=chat.mode))
     try:
@@ -189,7 +189,7 @@ def _about(handed: Handed, session: str) -> dict[str, str]:
     about = {
         "X-Memory-Status": handed.status.value,
         "X-Memory-Session": quote(session),
-        "X-Memory-Ids": ",".join(handed.ids),
+        "X-Memory-Ids": quote(",".join(handed.ids), safe=",@"),  # a shared memory may have any name
         "X-Memory-Trace": handed.trace,
         "X-Accel-Buffering": "no",  # what stands between us and the client is not to hold pieces back
     }
@@ -238,7 +238,9 @@ async def ask(chat: Chat, message: str, session: str) -> str | Response:
     asked: dict[str, Any] = {"model": policy.model or ECHO, "messages": [{"role": "user", "content": message}]}
     block, handed = "", Handed(asked, Status.OFF)
     if found is None:
-        block = await call.read(lambda: call.me.context(message[-call.me.limits.query_chars :], session=session).text)
+        block = await call.read(
+            lambda: call.reading.context(message[-call.me.limits.query_chars :], session=session).text
+        )
     else:
         handed = await _handed(replace(chat, session=session), found[0], asked, session)
     words = None
@@ -251,7 +253,7 @@ async def ask(chat: Chat, message: str, session: str) -> str | Response:
     told = {"content-type": "application/json"}
     answer = await _asked(upstream, "POST", wire.path, told, content=_encoded({**handed.request, **limit}))
     text = answer if isinstance(answer, Response) else await _whole(answer, wire)
-    if isinstance(text, str) and words is not None:
+    if isinstance(text, str) and words is not None and not handed.shared:
         reply = text
         service.record(lambda: record_answer(call.me, reply, session), after=words)
     return text

@@ -13,7 +13,7 @@ from jiyi.domain.memory import Category, Language, Status, Tier
 from jiyi.pipelines.observe import instant
 from jiyi.surfaces import changed, pattern_shapes, shapes
 from jiyi.surfaces.http import bodies
-from jiyi.surfaces.http.calls import Auditing, Reading
+from jiyi.surfaces.http.calls import Auditing, Own, Reading
 from jiyi.surfaces.http.paging import Cursor, PageLimit, cursor_of, number_in, page, place_in
 
 router = APIRouter()
@@ -25,12 +25,13 @@ MARKDOWN = "text/markdown; charset=utf-8"
 
 
 @router.get("/whoami", tags=["Service"])
-async def whoami(call: Reading) -> changed.Caller:
+async def whoami(call: Own) -> changed.Caller:
     """Who calls, and whose memory that reaches."""
     identity = call.identity
     return changed.Caller(
         proof=identity.proof.value, who=identity.who, tenant=call.scope.tenant, user=call.scope.user,
         roles=sorted(identity.roles), rights=sorted(identity.rights),
+        shared={grant.name: grant.access for grant in identity.shared},
     )  # fmt: skip
 
 
@@ -41,7 +42,7 @@ async def whoami(call: Reading) -> changed.Caller:
 async def recall(body: bodies.Recall, call: Reading) -> shapes.Recollection:
     """What is known about a question, best first, each with the reason it was found."""
     wanted = body.model_dump(exclude={"user", "tenant", "query"})
-    found = await call.read(lambda: call.me.recall(body.query, **wanted))
+    found = await call.read(lambda: call.reading.recall(body.query, **wanted))
     call.service.metrics.recalled(found.took)
     return shapes.Recollection.of(found, call.zone)
 
@@ -50,7 +51,7 @@ async def recall(body: bodies.Recall, call: Reading) -> shapes.Recollection:
 async def context(body: bodies.AskContext, call: Reading) -> shapes.Context:
     """The block for the system role: what an agent should know before it answers this, under a budget."""
     block = await call.read(
-        lambda: call.me.context(body.query, budget=body.budget, session=body.session, language=body.language)
+        lambda: call.reading.context(body.query, budget=body.budget, session=body.session, language=body.language)
     )
     call.service.metrics.recalled(block.recollection.took)
     return shapes.Context.of(block, body.query, call.zone)
@@ -216,7 +217,7 @@ async def profile(
 ) -> shapes.Profile:
     """The user in a few lines, each citing its memory."""
     found = await call.read(
-        lambda: call.me.profile(valid_at=valid_at, known_at=known_at, max_chars=max_chars)
+        lambda: call.reading.profile(valid_at=valid_at, known_at=known_at, max_chars=max_chars)
     )  # fmt: skip
     return shapes.Profile.of(found)
 

@@ -18,7 +18,7 @@ from jiyi.errors import InputError
 from jiyi.pipelines.gateway import Receipt
 from jiyi.surfaces import changed, shapes
 from jiyi.surfaces.http import bodies
-from jiyi.surfaces.http.calls import SURFACE, Call, Changing, Deciding, Opening, Reading, Restoring, Writing
+from jiyi.surfaces.http.calls import SURFACE, Call, Changing, Deciding, Linking, Opening, Reading, Restoring, Writing
 from jiyi.surfaces.http.reading import MemoryPath
 from jiyi.surfaces.http.service import Service
 from jiyi.surfaces.shapes import moment
@@ -178,7 +178,7 @@ async def open_visitor(body: bodies.OpenVisitor, request: Request, identity: Ope
 
 
 @router.post("/visitors/link", tags=["Visitors"])
-async def link(body: bodies.Link, call: Writing) -> changed.Receipt:
+async def link(body: bodies.Link, call: Linking) -> changed.Receipt:
     """A visitor turned out to be this user: what it said is judged in the user's memory and overwrites nothing there."""
 
     def work() -> Receipt:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Language, Memory, Message, Status, Tier, memory_id, message_handle
+from jiyi.domain.scope import handle_in, shared_name
 from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.context import CLOSE, OPEN, WORDS, fence, visible
 from jiyi.pipelines.recall import Item
@@ -31,7 +32,9 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    id: str = Field(description="Cite it by this: m42 a memory, h17 a turn of a talk, s3 a summary.")
+    id: str = Field(
+        description="Cite it by this: m42 a memory, h17 a turn of a talk, s3 a summary; m3@team is of a shared memory."
+    )
     text: str
     at: str = Field(description="When it was said, or last confirmed.")
     note: str = Field(description="On whose word and how sure, or who said it where; and whether it still holds.")
@@ -210,14 +213,15 @@ def item_entry(item: Item, desk: Desk) -> Entry:
         note = f"summary of session {fence(item.session or '')}"
     else:
         note = "" if item.memory is None else memory_note(item.memory, desk)
-    return Entry(id=item.id, text=cut(item.text, desk.policy.text_chars), at=desk.day(item.at), note=note)
+    name = fence(handle_in(item.id, item.shared))
+    return Entry(id=name, text=cut(item.text, desk.policy.text_chars), at=desk.day(item.at), note=note)
 
 
-def memory_entry(memory: Memory, desk: Desk, *, unverified: bool = False) -> Entry:
+def memory_entry(memory: Memory, desk: Desk, *, unverified: bool = False, shared: str | None = None) -> Entry:
+    """`shared`: the shared memory that it is of, where that is not the one the call is about."""
     note = memory_note(memory, desk) + (" · unverified for long" if unverified else "")
-    return Entry(
-        id=memory.id, text=cut(memory.text, desk.policy.text_chars), at=desk.day(memory.affirmed_at), note=note
-    )
+    name = fence(handle_in(memory.id, shared or shared_name(desk.me.user)))
+    return Entry(id=name, text=cut(memory.text, desk.policy.text_chars), at=desk.day(memory.affirmed_at), note=note)
 
 
 def memory_note(memory: Memory, desk: Desk) -> str:
@@ -238,7 +242,7 @@ def memory_note(memory: Memory, desk: Desk) -> str:
 
 def message_entry(message: Message, desk: Desk) -> Entry:
     return Entry(
-        id=message_handle(message.seq),
+        id=fence(handle_in(message_handle(message.seq), shared_name(desk.me.user))),
         text=cut(message.text, desk.policy.text_chars),
         at=desk.minute(message.at),
         note=message_note(message),

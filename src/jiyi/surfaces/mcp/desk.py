@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeAlias
 
-from jiyi.domain.access import Role
+from jiyi.domain.access import Grant, Role
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, NotAllowed
 from jiyi.pipelines.observe import clean_text
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import McpPolicy
-from jiyi.surfaces.auth.identity import Identity, Proof, scope_of
+from jiyi.surfaces.auth.identity import Identity, Proof
 from jiyi.surfaces.instants import read_instant
+from jiyi.together import Together
 
 SURFACE = "mcp"
 DEPTH = 32
 """Levels of an argument at the most (SPEC S5)."""
 USERS, TENANTS = ("user", "user_id", "userId"), ("tenant", "tenant_id", "tenantId")
 """Arguments by which a call could name a user or a tenant."""
+SHARED = "shared"
+"""The argument that names a shared memory."""
+IDS = frozenset({"memory", "id", "around", "versions_of", "question"})
+"""Arguments that hold a short id."""
+HANDLE = re.compile(r"(?:jiyi://item/)?[mhsq][0-9]{1,16}")
 Identify: TypeAlias = Callable[[], Identity]
 """Who is calling, as the connection says: configuration over stdio, the verified token over HTTP."""
 
 
-def configured(user: str, tenant: str) -> Identity:
-    """The one user that a server speaks for, by its configuration.
+def configured(user: str, tenant: str, shared: tuple[Grant, ...] = ()) -> Identity:
+    """The one user that a server speaks for, by its configuration, and the shared memories beside it.
 
     Raises:
         InputError: a name that cannot be one.
     """
     scope = Scope(user, tenant)
-    return Identity(Proof.LOCAL, scope.tenant, scope.user, frozenset({Role.ADMIN}))
+    return Identity(Proof.LOCAL, scope.tenant, scope.user, frozenset({Role.ADMIN}), shared=shared)
 
 
-def scope_of_call(identity: Identity, arguments: Mapping[str, Any]) -> Scope:
-    """Whose memory a call is about. What it names must be who it comes from, also where HTTP lets the user of this machine
+def named_in(identity: Identity, arguments: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The users and tenants that a call names. What it names must be who it comes from, also where HTTP lets the user of this machine
     name another: a model fills these arguments, and what it read may have told it how.
 
     Raises:
@@ -48,14 +55,35 @@ def scope_of_call(identity: Identity, arguments: Mapping[str, Any]) -> Scope:
         fixed = identity.proof is Proof.LOCAL and any(name != mine for name in named)
         if fixed or not all(isinstance(name, str) for name in named):
             raise NotAllowed(f"this call names a {what} that it may not act for")
-    return scope_of(identity, users=users, tenants=tenants)
+    return users, tenants
+
+
+def shared_in(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The shared memory that a call is about, as it says itself or as its ids do (`m3@team`), and its arguments without it.
+
+    Raises:
+        InputError: several.
+    """
+    named, rest = set[str](), {name: value for name, value in arguments.items() if name != SHARED}
+    if arguments.get(SHARED):
+        named.add(str(arguments[SHARED]))
+    for name in IDS & rest.keys():
+        handle, at, shared = str(rest[name]).rpartition("@")
+        if at and HANDLE.fullmatch(handle):
+            named.add(shared)
+            rest[name] = handle
+    if len(named) > 1:
+        raise InputError("this call names several shared memories: it can be about one")
+    return next(iter(named), None), rest
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What one call of a tool works with."""
+    """What one call of a tool works with: the memory that it is about, and what questions are asked of, which is also those
+    that are shared with the user (SPEC S6)."""
 
     me: ScopedMemory
+    reading: ScopedMemory | Together
     zone: tzinfo
     now: datetime
     policy: McpPolicy

@@ -21,7 +21,7 @@ from jiyi.errors import IssuerUnreachable, NotIdentified, SettingsError
 from jiyi.jobs import Clock
 from jiyi.memory_layer import MemoryLayer
 from jiyi.surfaces.auth.entrance import Entrance, check_binding, open_entrance
-from jiyi.surfaces.auth.identity import Identity
+from jiyi.surfaces.auth.identity import Identity, local_grants
 from jiyi.surfaces.limits import Limits
 from jiyi.surfaces.mcp.desk import configured
 from jiyi.surfaces.mcp.server import MemoryServer
@@ -82,7 +82,7 @@ def mcp_app(
     entrance = open_entrance(policy, layer.service_key, layer.visitor)
     limits = Limits(service, monotonic)
     if entrance.local:
-        identity = configured(user, tenant)
+        identity = configured(user, tenant, local_grants(policy))
         server = MemoryServer(layer, lambda: identity, clock, limits)
     else:
         known_as = layer.settings.mcp.url or url

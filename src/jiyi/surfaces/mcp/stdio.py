@@ -39,6 +39,7 @@ from pydantic import ValidationError
 
 from jiyi.jobs import Clock
 from jiyi.memory_layer import MemoryLayer
+from jiyi.surfaces.auth.identity import local_grants
 from jiyi.surfaces.mcp.desk import configured
 from jiyi.surfaces.mcp.server import MemoryServer
 
@@ -70,9 +71,9 @@ def server_for(layer: MemoryLayer, user: str, tenant: str, clock: Clock) -> Memo
     """A server of one user's memory, as configuration says (SPEC S1).
 
     Raises:
-        InputError: a name that cannot be one.
+        InputError: a name that cannot be one. SettingsError: a shared memory whose name cannot be one.
     """
-    identity = configured(user, tenant)
+    identity = configured(user, tenant, local_grants(layer.settings.identity))
     return MemoryServer(layer, lambda: identity, clock)
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from jiyi.domain.belief import Verdict
 from jiyi.domain.memory import Status, parse_id
-from jiyi.domain.scope import MAX_NAME
+from jiyi.domain.scope import MAX_NAME, handle_in, shared_name
 from jiyi.errors import InputError, NotFound, PlanRefused
 from jiyi.pipelines.context import MIN_BUDGET, fence
 from jiyi.pipelines.gateway import ForgetReceipt, Receipt
@@ -54,6 +54,13 @@ Query = Annotated[
 Session = Annotated[str, Field(max_length=MAX_NAME, description="The name of one conversation.")]
 Since = Annotated[str, Field(max_length=40, description="From then on: 2026-03-01, or with a time.")]
 Until = Annotated[str, Field(max_length=40, description="Up to then; a bare date includes that day.")]
+SharedName = Annotated[
+    str,
+    Field(
+        max_length=MAX_NAME,
+        description="Only this memory that the user shares with others (m3@team is of team), instead of their own.",
+    ),
+]
 MemoryId = Annotated[str, Field(max_length=MAX_NAME, description="Such as m42.")]
 Limit = Annotated[int, Field(ge=1, description="Items at the most.")]
 Kind = Literal["fact", "memory", "message", "summary"]
@@ -89,7 +96,7 @@ def memory_search(
     until: Until = "",
     as_of: Annotated[str, Field(max_length=40, description="What was true on that date instead of now.")] = "",
 ) -> Found:
-    found = desk.me.recall(
+    found = desk.reading.recall(
         query,
         limit=min(limit, desk.policy.items),
         kinds=kinds,
@@ -112,16 +119,17 @@ def memory_context(
         str, Field(max_length=MAX_NAME, description="The conversation going on, as named in memory_add.")
     ] = "",
 ) -> Block:
-    block = desk.me.context(query, budget=budget, session=session or None)
-    return Block(block=block.text, tokens=block.tokens, ids=[item.id for item in block.items])
+    block = desk.reading.context(query, budget=budget, session=session or None)
+    ids = [handle_in(item.id, item.shared) for item in block.items]
+    return Block(block=block.text, tokens=block.tokens, ids=ids)
 
 
 def memory_get_profile(
     desk: Desk, max_chars: Annotated[int, Field(ge=1, le=20_000, description="How long at the most.")] = 1000
 ) -> Portrait:
-    profile = desk.me.profile(max_chars=max_chars)
+    profile = desk.reading.profile(max_chars=max_chars)
     open_questions = desk.me.questions()[:QUESTIONS]
-    lines = [memory_entry(line.memory, desk, unverified=line.unverified) for line in profile.lines]
+    lines = [memory_entry(p.memory, desk, unverified=p.unverified, shared=p.shared) for p in profile.lines]
     return Portrait(
         notice=notice_for(line.text for line in lines),
         lines=lines,
@@ -251,30 +259,29 @@ def memory_forget(
 
 
 def search(desk: Desk, query: Query) -> Hits:
-    found = desk.me.recall(query, limit=HITS)
-    return Hits(
-        results=[Hit(id=i.id, title=cut(i.text, TITLE_CHARS), url=ITEM_URI + i.id) for i in found.items]
-    )  # fmt: skip
+    found = desk.reading.recall(query, limit=HITS)
+    named = [(handle_in(item.id, item.shared), item) for item in found.items]
+    return Hits(results=[Hit(id=n, title=cut(i.text, TITLE_CHARS), url=ITEM_URI + n) for n, i in named])
 
 
 def fetch(desk: Desk, id: Annotated[str, Field(max_length=MAX_NAME, description="m42, h17 or s3.")]) -> Whole:  # noqa: A002 — the connector's own name
     name = id.removeprefix(ITEM_URI)
-    chars = desk.policy.fetch_chars
+    chars, shown = desk.policy.fetch_chars, handle_in(name, shared_name(desk.me.user))
     if name[:1] == "h":
         [message] = desk.me.history(around=name, limit=1).messages
-        return whole(name, message.text, message_note(message), desk.minute(message.at), chars, {})
+        return whole(shown, message.text, message_note(message), desk.minute(message.at), chars, {})
     if name[:1] == "s":
         number = parse_id(name, "s")
         summary = next((s for s in desk.me.summaries() if s.seq == number), None)
         if summary is None:
             raise NotFound(f"no summary {name} here")
         turns = [f"h{seq}" for seq in summary.messages]
-        return whole(name, summary.text, summary_note(summary), desk.day(summary.last_at), chars, {"turns": turns})
+        return whole(shown, summary.text, summary_note(summary), desk.day(summary.last_at), chars, {"turns": turns})
     memory = desk.me.memory(name)
     evidence = [f"h{m.seq}" for m in desk.me.evidence(name)]
     others = [m.id for m in desk.me.versions(name) if m.seq != memory.seq]
     return whole(
-        name, memory.text, memory_note(memory, desk), desk.day(memory.affirmed_at), chars,
+        shown, memory.text, memory_note(memory, desk), desk.day(memory.affirmed_at), chars,
         {"evidence": evidence, "other_versions": others},
     )  # fmt: skip
 
