@@ -565,7 +565,8 @@ def _convert(default: Any, value: Any, where: str, kind: str) -> Any:
         if "timedelta" in kind:
             return value if isinstance(value, timedelta) else timedelta(days=float(value))
         if isinstance(default, tuple):
-            return tuple(type(default[0])(v.strip()) for v in (value.split(",") if isinstance(value, str) else value))
+            one = type(default[0]) if default else str
+            return tuple(one(v.strip()) for v in (value.split(",") if isinstance(value, str) else value))
         if isinstance(default, int | float):
             return type(default)(value)
         if isinstance(default, Enum):

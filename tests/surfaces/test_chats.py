@@ -634,3 +634,61 @@ def test_many_chats_at_once_keep_apart(here: Running) -> None:
     for number in range(24):
         said = here.said(2, here.served.memory.scope(f"u{number}"))
         assert words(said) == [("user", f"My locker is {number}."), ("assistant", "Your locker is known to me.")]
+
+
+def test_what_a_model_makes_of_a_shared_memory_stays_out_of_the_user_s_own(tmp_path: Path) -> None:
+    with provider(Manner(text="It is PostgreSQL, as your team says.")) as upstream, open_memory(
+        tmp_path / "memory.db", proxy=behind(upstream.url, model="m"), identity={"shared": ["team"]}
+    ) as memory:  # fmt: skip
+        app = create_app(memory, environment=KEYS)
+        memory.shared("team").remember("Our database is PostgreSQL.", category="general")
+        with running(app) as url:
+            run = Running(Served(url, memory, app), upstream)
+            with run.open, run.served.client() as client:
+                told = run.openai().chat.completions.with_raw_response.create(model="m", messages=[user(ASKED)])
+                assert told.headers["x-memory-ids"] == "m1@team"
+                assert "m1@team · shared" in system_of(upstream.requests[0])
+                client.post("/chat", json={"message": "And which database do others use?"})
+                run.openai().chat.completions.create(model="m", messages=[user("What is the capital of France?")])
+                found = words(run.said(4))
+        assert [text for role, text in found if role == "user"] == [
+            ASKED, "And which database do others use?", "What is the capital of France?",
+        ]  # fmt: skip
+        assert sum(role == "assistant" for role, _ in found) == 1  # to what no shared memory had a part in
+        assert memory.shared("team").history().messages == ()
+
+
+# ------------------------------------------------------------------ what went wrong
+
+
+def test_the_sdks_show_what_went_wrong(here: Running) -> None:
+    gpt, claude = here.openai(), here.anthropic()
+    for ask in (
+        lambda: gpt.chat.completions.create(model="m", messages=[]),
+        lambda: claude.messages.create(model="m", max_tokens=9, messages=[]),
+    ):
+        with pytest.raises((openai.UnprocessableEntityError, anthropic.UnprocessableEntityError)) as told:
+            ask()
+        body: Any = told.value.response.json()
+        assert body["type"] == "urn:jiyi:problem:InvalidRequest"
+        assert body["error"]["type"] == "invalid_request_error"
+        assert "messages" in body["error"]["message"]
+        assert told.value.response.headers["content-type"] == "application/problem+json"
+    with pytest.raises(openai.AuthenticationError) as refused:
+        here.openai("jiyi_sk_00000000_abc").chat.completions.create(model="m", messages=[user("hi")])
+    assert (refused.value.code, refused.value.type) == ("NotIdentified", "authentication_error")
+    with pytest.raises(anthropic.AuthenticationError) as turned_away:
+        here.anthropic("jiyi_sk_00000000_abc").messages.create(model="m", max_tokens=9, messages=[user("hi")])  # type: ignore[list-item]
+    assert turned_away.value.type == "authentication_error"
+    with here.served.client() as client:
+        assert "error" not in client.get("/v1/memories/m99").json()
+
+
+def test_an_answer_without_end_is_given_up(tmp_path: Path) -> None:
+    endless = Manner(raw=b'{"choices": [{"message": {"content": "' + b"a" * (17 * 1024 * 1024))
+    with (
+        provider(endless) as upstream,
+        chatting(tmp_path / "memory.db", upstream.url, model="m") as (memory, client),
+    ):
+        problem(client.post("/chat", json={"message": "hello"}), 502, "UpstreamTooLong")
+        assert words(recorded(memory.scope("me"), 1)) == [("user", "hello")]

@@ -97,3 +97,13 @@ def test_a_chat_with_a_model_gives_its_words(tmp_path: Path) -> None:
         assert (busy.status_code, busy.headers["retry-after"]) == (429, "9")
         upstream.then(Manner(status=401, raw=b"{}"))
         assert client.post("/chat", json={**asked, "message": "为什么？"}).status_code == 502
+
+
+@pytest.mark.parametrize("path", ["/memory", "/chat", "/v1/memories"])
+def test_what_is_not_sent_as_json_is_told_how_to_be(tmp_path: Path, path: str) -> None:
+    with served(tmp_path / "memory.db", worker=False) as here, here.client() as client:
+        body = b'{"content": "x", "message": "x", "text": "x"}'
+        for kind in ("text/plain", "application/x-www-form-urlencoded", None):
+            answer = client.post(path, content=body, headers={} if kind is None else {"Content-Type": kind})
+            assert answer.status_code == 422
+            assert "Content-Type: application/json" in answer.json()["detail"]

@@ -41,7 +41,7 @@ def test_a_visitor_from_opening_to_its_end(
     with here.served.client(token) as visitor:
         assert visitor.get("/v1/whoami").json() == {
             "proof": "token", "who": "visitor", "tenant": "acme", "user": opened["user"], "roles": ["visitor"],
-            "rights": ["read", "write"],
+            "rights": ["read", "write"], "shared": {},
         }  # fmt: skip
         visitor.post("/v1/memories", json={"text": said})
         assert learnt in visitor.post("/v1/context", json={"query": said}).text

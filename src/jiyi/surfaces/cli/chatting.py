@@ -14,8 +14,16 @@ import typer
 from jiyi.errors import MissingExtra
 from jiyi.surfaces.cli.calls import Call
 
-NEW, QUIT = ("/new", "/新"), ("/quit", "/exit", "/退出")
-HINT = "/new begins a new session, /quit ends it. /new 开始新会话，/quit 结束。"
+NEW, QUIT, HELP = ("/new", "/新"), ("/quit", "/exit", "/退出"), ("/help", "/?", "/帮助")
+HINT = "/new begins a new session, /quit ends it, /help says more. /new 开始新会话，/quit 结束，/help 查看说明。"
+TOLD = """\
+What you type goes to the model, with what is remembered about it; both sides are recorded, and learnt from.
+  /new, /新           begin a new session: the talk so far is no longer sent along, what was learnt from it stays
+  /quit, /exit, /退出  end the chat; so does Ctrl-D
+  /help, /?, /帮助     this
+Other commands, in another terminal: `jiyi context "…"` shows what a model is handed, `jiyi memories` what was learnt,
+`jiyi forget --help` how it goes again.
+你输入的话会连同相关记忆一起交给模型；双方的话都会被记录并从中学习。/new 开始新会话，/quit 结束，/help 显示本说明。"""
 
 
 class Talk(Protocol):
@@ -80,6 +88,9 @@ def _converse(call: Call, talk: Talk, words: str | None) -> None:
             break
         if line.strip() in NEW:
             talk.renew()
+            continue
+        if line.strip() in HELP:
+            call.out.note(TOLD)
             continue
         if not line.strip():
             continue

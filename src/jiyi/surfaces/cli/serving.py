@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from jiyi.assembly import open_memory
+from jiyi.assembly import open_memory, wall_clock
 from jiyi.domain.access import Role
 from jiyi.errors import MissingExtra, NotFound
 from jiyi.surfaces.chats.upstreams import read_upstreams
 from jiyi.surfaces.cli.calls import SURFACE, Call
+from jiyi.surfaces.cli.extras import load_surface
 from jiyi.surfaces.cli.output import Line
+from jiyi.surfaces.cli.serving_mcp import NEEDS as MCP_NEEDS
+from jiyi.surfaces.cli.serving_mcp import PACKAGES as MCP_PACKAGES
 from jiyi.surfaces.cli.wording import moment, receipt_document, receipt_lines
 
 EXTRA = "the service (fastapi, uvicorn, joserfc, httpx2 and prometheus-client)"
@@ -67,6 +71,7 @@ def serve(
             "built in and needs none; may be repeated. (proxy)",
         ),
     ] = None,
+    mcp: Annotated[bool, typer.Option("--mcp", help="Also over MCP at /mcp, for the same callers.")] = False,
 ) -> None:
     """Serve memory over HTTP, under /v1, until it is stopped.
 
@@ -75,6 +80,7 @@ def serve(
     and are remembered.
     """
     http = _part("jiyi.surfaces.http.server")
+    tools = load_surface("mcp.http", MCP_NEEDS, "mcp,server", MCP_PACKAGES) if mcp else None
     given: dict[str, Any] = {} if processes is None else {"service": {"processes": processes}}
     if upstream:
         given["proxy"] = read_upstreams(upstream)
@@ -84,10 +90,14 @@ def serve(
         several = settings.service.processes
         sibling = _part("jiyi.surfaces.http.processes").multiply(several) if several > 1 else None
         with open_memory(settings=settings) as memory:
-            at = http.address_of(where, sockets)
+            at, also = http.address_of(where, sockets), "" if tools is None else " and /mcp"
             if sibling is None or sibling.number == 1:
-                call.out.note(f"serving {memory.info().place} on {at}/v1 ({settings.identity.mode} mode)")
-            http.serve(memory, sockets, sibling)
+                call.out.note(
+                    f"serving {memory.info().place} on {at}/v1{also} ({settings.identity.mode} mode); Ctrl-C stops it"
+                )
+            url = f"{at}/mcp"
+            beside = None if tools is None else partial(tools.mcp_beside, memory, clock=wall_clock, url=url)
+            http.serve(memory, sockets, sibling, beside)
 
 
 def token(

@@ -13,6 +13,7 @@ from jiyi.errors import InputError
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.extras import load_surface
 
+NEEDS = "the MCP server over HTTP (mcp, uvicorn, joserfc …)"
 PACKAGES = {"mcp", "mcp_types", "anyio", "pydantic", "starlette", "uvicorn", "joserfc", "fastapi", "prometheus_client"}
 
 
@@ -57,13 +58,14 @@ def mcp(
 
 
 def _over_http(call: Call, host: str | None, port: int | None, hosts: list[str], *, worker: bool) -> None:
-    needs = "the MCP server over HTTP (mcp, uvicorn, joserfc …)"
-    app = load_surface("mcp.http", needs, "mcp,server", PACKAGES)
-    server = load_surface("http.server", needs, "mcp,server", PACKAGES)
+    app = load_surface("mcp.http", NEEDS, "mcp,server", PACKAGES)
+    server = load_surface("http.server", NEEDS, "mcp,server", PACKAGES)
     settings = call.settings_for_service(worker=worker)
     where, number = host or settings.service.host, settings.service.port if port is None else port
     with server.listening(settings.identity, where, number) as sockets, open_memory(settings=settings) as layer:
         at = server.address_of(where, sockets)
         made = app.mcp_app(layer, call.user, call.tenant, wall_clock, host=where, url=f"{at}{app.PATH}", hosts=hosts)
-        call.out.note(f"serving {layer.info().place} on {at}{app.PATH} ({settings.identity.mode} mode)")
+        call.out.note(
+            f"serving {layer.info().place} on {at}{app.PATH} ({settings.identity.mode} mode); Ctrl-C stops it"
+        )
         server.run(made, sockets, settings.service)

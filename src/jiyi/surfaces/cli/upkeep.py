@@ -23,6 +23,7 @@ from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.origins import effective
 from jiyi.surfaces.cli.output import Line, counted
 from jiyi.surfaces.cli.wording import moment, redistilled_document, redistilled_lines
+from jiyi.surfaces.stopping import end_in_peace
 
 
 def work(
@@ -81,8 +82,9 @@ def _stay(call: Call) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     with open_memory(settings=call.settings_for_service(worker=True)) as layer:
-        call.out.note(f"working on {layer.info().place}")
+        call.out.note(f"working on {layer.info().place}; Ctrl-C ends it")
         stopped.wait()
+        end_in_peace()
 
 
 def usage(

@@ -23,24 +23,21 @@ from starlette.types import Scope
 from jiyi.domain.access import OWN_PREFIXES
 from jiyi.errors import InputError
 from jiyi.surfaces.chats.exchange import Handed, Status, hand_over, record_answer, record_words, session_of
-from jiyi.surfaces.chats.heard import Heard
+from jiyi.surfaces.chats.heard import MAX_BYTES, Heard
 from jiyi.surfaces.chats.upstreams import ECHO
 from jiyi.surfaces.chats.wires import ANTHROPIC, OPENAI, Wire
 from jiyi.surfaces.http import bodies
+from jiyi.surfaces.http.addresses import VERSION
 from jiyi.surfaces.http.calls import Chat, Chatting
 from jiyi.surfaces.http.problems import MEDIA_TYPE, problem
 from jiyi.surfaces.http.relay import Relayed, passed
 from jiyi.surfaces.http.service import Service
 from jiyi.surfaces.http.upstreams import Upstream
 
-VERSION = "anthropic-version"
-"""Every client of Anthropic's sends this header: without it, POST /v1/messages stores messages."""
-SHARED = "/v1/messages"
 MOST_STATUS = 600
 """HTTP has statuses below it."""
 MAX_TOKENS = 4096
 """Of an answer, where a model must be told a limit and the caller has none."""
-CHATS = frozenset({"/v1/chat/completions", "/v1/anthropic/v1/messages", "/v1/models"})
 TOLD = frozenset(
     {"content-type", "accept", VERSION, "anthropic-beta", "openai-beta", "openai-organization", "openai-project"}
 )
@@ -67,11 +64,6 @@ class AnthropicRoute(APIRoute):
 
 
 router = APIRouter(tags=["Chat"])
-
-
-def is_chat(path: str, headers: Mapping[str, str]) -> bool:
-    """Whether a request is one of a model's clients, who have ways of their own to send a token."""
-    return path in CHATS or (path == SHARED and VERSION in headers)
 
 
 @router.post("/chat/completions", response_class=Response, responses=ANSWERS)
@@ -260,15 +252,21 @@ async def ask(chat: Chat, message: str, session: str) -> str | Response:
 
 
 async def _whole(answer: httpx2.Response, wire: Wire) -> str | Response:
+    """The words of an answer, which is read as far as an answer may go."""
+    heard, came = _heard(wire, answer), 0
     try:
-        await answer.aread()
+        async for piece in answer.aiter_raw():
+            heard.feed(piece)
+            came += len(piece)
+            if came > MAX_BYTES:
+                return problem("UpstreamTooLong", 502, f"the model's answer is above {MAX_BYTES:,} bytes: ask for less")
     except httpx2.HTTPError:
         return problem("UpstreamUnreachable", 502, "the model behind this service broke off: try again later")
+    finally:
+        await answer.aclose()
     if answer.status_code != httpx2.codes.OK:
         busy = answer.status_code == httpx2.codes.TOO_MANY_REQUESTS
         waits = {k: v for k, v in passed(answer.headers).items() if k == "retry-after"}
         detail = f"the model behind this service answered with status {answer.status_code}"
         return problem("UpstreamRefused", 429 if busy else 502, detail, headers=waits)
-    heard = Heard(wire, streamed=False)
-    heard.feed(answer.content)
     return heard.text

@@ -21,7 +21,7 @@ from jiyi.domain.access import OWN_PREFIXES
 from jiyi.errors import JiyiError, NotAllowed, NotIdentified
 from jiyi.surfaces.auth.identity import Identity
 from jiyi.surfaces.auth.loopback import is_loopback
-from jiyi.surfaces.http.chats import is_chat
+from jiyi.surfaces.http.addresses import is_chat
 from jiyi.surfaces.http.problems import problem, problem_of
 from jiyi.surfaces.http.service import Service
 
@@ -29,13 +29,15 @@ log = logging.getLogger("jiyi.http")
 
 PUBLIC = frozenset({"/health", "/ready", "/metrics", "/v1/openapi.json"})
 """What needs no token: it tells nothing of anybody."""
+MCP = frozenset({"/mcp", "/.well-known/oauth-protected-resource/mcp"})
+"""What is answered by the MCP server, where there is one beside."""
 ARCHIVE = "/v1/import"
 """Where a whole memory may come in, under a limit of its own."""
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app, self._service = app, service
+    def __init__(self, app: ASGIApp, service: Service, mcp: ASGIApp | None = None) -> None:
+        self._app, self._service, self._mcp = app, service, mcp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -71,6 +73,10 @@ class Edge:
         try:
             if self._service.entrance.local:
                 _check_local(scope, headers)
+            if self._mcp is not None and scope["path"] in MCP:
+                # It asks the same entrance itself, and tells its clients where to log in.
+                await self._mcp(scope, receive, send)
+                return
             if scope["path"] not in PUBLIC:
                 state["identity"] = await self._identify(headers, chat=is_chat(scope["path"], headers))
         except JiyiError as error:
@@ -121,6 +127,8 @@ class Edge:
         state: dict[str, Any] = scope["state"]
         # By its name, as in the OpenAPI document: a path may hold names of sessions and users.
         operation = getattr(scope.get("route"), "name", "(none)")
+        if self._mcp is not None and scope["path"] in MCP:
+            operation = "mcp"
         whose = state.get("scope")
         self._service.metrics.request(operation, status, seconds)
         level = logging.ERROR if status >= 500 or not status else logging.INFO

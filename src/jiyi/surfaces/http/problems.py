@@ -10,11 +10,14 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from jiyi import errors
 from jiyi.errors import JiyiError, TooManyRequests, UnreadableLines
+from jiyi.surfaces.http.addresses import is_chat
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -63,11 +66,23 @@ NEXT: Mapping[int, str] = {
 """What is said where the framework only names the status."""
 
 
+SEND_JSON = "send the body as JSON, with the header Content-Type: application/json"
+
+
 class Flaw(BaseModel):
     """`where`: the way into the body, or the name of a parameter."""
 
     where: str
     what: str
+
+
+class Fault(BaseModel):
+    """`code` names the kind of the problem, as `type` of the problem does."""
+
+    type: Annotated[str, Field(examples=["not_found_error"])]
+    message: str
+    code: str
+    param: None = None
 
 
 class Problem(BaseModel):
@@ -78,6 +93,45 @@ class Problem(BaseModel):
     status: Annotated[int, Field(examples=[404])]
     detail: Annotated[str, Field(examples=["no memory m42 here"])]
     errors: list[Flaw] | None = None
+    error: Annotated[
+        Fault | None, Field(description="The same again, where clients of OpenAI's and Anthropic's look for it.")
+    ] = None
+
+
+FAULTS: Mapping[int, str] = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+}
+"""How both call what went wrong. Other statuses below 500 are an invalid_request_error, those above an api_error."""
+
+
+class Told(JSONResponse):
+    """A problem, to whoever asked: clients of models show the `message` of an `error`."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, told: Problem, headers: Mapping[str, str]) -> None:
+        self._told = told
+        super().__init__(told.model_dump(exclude_none=True), told.status, dict(headers))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if is_chat(scope.get("path", ""), Headers(scope=scope)):
+            status, told = self.status_code, self._told
+            kind = FAULTS.get(
+                status, "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "api_error"
+            )
+            where = "; ".join(f"{flaw.where}: {flaw.what}" for flaw in told.errors or ())
+            message = f"{told.detail} ({where})" if where else told.detail
+            fault = Fault(type=kind, message=message, code=told.type.rpartition(":")[2])
+            document = told.model_copy(update={"error": fault}).model_dump(exclude_none=True)
+            document["error"]["param"] = None
+            self.body = self.render(document)
+            self.headers["content-length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
 
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -98,7 +152,7 @@ def problem(
         type=f"urn:jiyi:problem:{kind}", title=HTTPStatus(status).phrase, status=status,
         detail=detail.encode("utf-8", "replace").decode("utf-8"), errors=None if flaws is None else list(flaws),
     )  # fmt: skip
-    return JSONResponse(told.model_dump(exclude_none=True), status, dict(headers or {}), MEDIA_TYPE)
+    return Told(told, headers or {})
 
 
 def status_of(error: JiyiError) -> int:
@@ -142,6 +196,11 @@ async def _unacceptable(request: Request, error: Exception) -> Response:
     found = error.errors()
     if any(flaw["type"] == "json_invalid" for flaw in found):
         return problem("NotJson", 400, "the body is not JSON: nothing was done")
+    if (
+        any(flaw["loc"] == ("body",) for flaw in found)
+        and "json" not in request.headers.get("content-type", "").lower()
+    ):
+        return problem("NotSentAsJson", 422, f"{SEND_JSON}; nothing was done")
     flaws = [Flaw(where=_where(flaw["loc"]), what=str(flaw["msg"])) for flaw in found[:20]]
     return problem("InvalidRequest", 422, "the request does not have the right shape: nothing was done", flaws=flaws)
 

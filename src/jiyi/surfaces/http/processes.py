@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from jiyi.errors import SettingsError
+from jiyi.surfaces.stopping import end_in_peace
 
 log = logging.getLogger("jiyi.http")
 
@@ -131,6 +132,7 @@ class _Keeper:
             child, status = os.waitpid(-1, 0)
             del self.running[child]
             self.code = self.code or abs(os.waitstatus_to_exitcode(status))
+        end_in_peace()
         return self.code
 
     def _told(self, _: int, __: FrameType | None) -> None:

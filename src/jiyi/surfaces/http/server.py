@@ -19,8 +19,9 @@ from jiyi.errors import SettingsError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.settings import IdentityPolicy, ServicePolicy
 from jiyi.surfaces.auth.entrance import check_binding
-from jiyi.surfaces.http.app import create_app
+from jiyi.surfaces.http.app import Beside, create_app
 from jiyi.surfaces.http.processes import Sibling
+from jiyi.surfaces.stopping import end_in_peace
 
 QUEUE = 2048
 """Connections that may wait until one is taken."""
@@ -115,17 +116,23 @@ def address_of(host: str, sockets: Sequence[socket.socket]) -> str:
     return f"http://{name}:{sockets[0].getsockname()[1]}"
 
 
-def serve(memory: MemoryLayer, sockets: Sequence[socket.socket], sibling: Sibling | None = None) -> None:
+def serve(
+    memory: MemoryLayer,
+    sockets: Sequence[socket.socket],
+    sibling: Sibling | None = None,
+    beside: Beside | None = None,
+) -> None:
     """Serve until the process is told to stop (SIGTERM, Ctrl-C): then requests under way are finished, and no more come in.
 
     Args:
         sibling: which of several processes at these sockets this one is.
+        beside: makes the MCP server under /mcp.
 
     Raises:
         SettingsError: an identity that cannot be served.
     """
     sibling = sibling or Sibling()
-    run(create_app(memory, process=sibling.number), sockets, memory.settings.service, sibling)
+    run(create_app(memory, process=sibling.number, beside=beside), sockets, memory.settings.service, sibling)
 
 
 class _Server(uvicorn.Server):
@@ -163,3 +170,4 @@ def run(app: Any, sockets: Sequence[socket.socket], policy: ServicePolicy, sibli
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     server.run(list(sockets))
+    end_in_peace()

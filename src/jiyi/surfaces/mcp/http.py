@@ -23,7 +23,7 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.surfaces.auth.entrance import Entrance, check_binding, open_entrance
 from jiyi.surfaces.auth.identity import Identity, local_grants
 from jiyi.surfaces.limits import Limits
-from jiyi.surfaces.mcp.desk import configured
+from jiyi.surfaces.mcp.desk import Identify, configured
 from jiyi.surfaces.mcp.server import MemoryServer
 
 PATH = "/mcp"
@@ -63,6 +63,20 @@ def caller() -> Identity:
     return token.identity
 
 
+def mcp_beside(
+    layer: MemoryLayer, entrance: Entrance, limits: Limits, *, clock: Clock, url: str, hosts: Sequence[str] = ()
+) -> Starlette:
+    """The ASGI application beside a service that has its own entrance and limits: whoever is somebody there is so here.
+
+    Raises:
+        SettingsError: an identity that cannot be served over MCP.
+    """
+    if not entrance.local:
+        return _app(layer, caller, entrance, limits, clock, url, hosts)
+    identity = entrance.identify(None, clock())
+    return _app(layer, lambda: identity, entrance, limits, clock, url, hosts)
+
+
 def mcp_app(
     layer: MemoryLayer, user: str, tenant: str, clock: Clock, *, host: str, url: str, hosts: Sequence[str] = ()
 ) -> Starlette:
@@ -81,20 +95,32 @@ def mcp_app(
     check_binding(policy, host)
     entrance = open_entrance(policy, layer.service_key, layer.visitor)
     limits = Limits(service, monotonic)
-    if entrance.local:
-        identity = configured(user, tenant, local_grants(policy))
-        server = MemoryServer(layer, lambda: identity, clock, limits)
-    else:
+    if not entrance.local:
+        return _app(layer, caller, entrance, limits, clock, url, hosts)
+    identity = configured(user, tenant, local_grants(policy))
+    return _app(layer, lambda: identity, entrance, limits, clock, url, hosts)
+
+
+def _app(
+    layer: MemoryLayer,
+    identify: Identify,
+    entrance: Entrance,
+    limits: Limits,
+    clock: Clock,
+    url: str,
+    hosts: Sequence[str],
+) -> Starlette:
+    options: dict[str, Any] = {}
+    if not entrance.local:
         known_as = layer.settings.mcp.url or url
-        server = MemoryServer(
-            layer, caller, clock, limits, token_verifier=Door(entrance, clock), auth=_auth(policy.issuer, known_as)
-        )
+        options = {"token_verifier": Door(entrance, clock), "auth": _auth(entrance.policy.issuer, known_as)}
+    server = MemoryServer(layer, identify, clock, limits, **options)
     allowed = [*layer.settings.mcp.allowed_hosts, *hosts]
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,
         json_response=True,
-        max_request_body_size=service.body_bytes,
+        max_request_body_size=layer.settings.service.body_bytes,
         # A page that a browser has open must not reach a server of this machine by a name it made up.
         transport_security=TransportSecuritySettings(
             allowed_hosts=allowed, allowed_origins=[f"{s}://{name}" for name in allowed for s in ("http", "https")]
