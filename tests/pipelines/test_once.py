@@ -11,6 +11,7 @@ from jiyi import open_memory
 from jiyi.domain.encoding import version_of
 from jiyi.errors import ConflictingRequest, InputError, MemoryPaused, NotFound, VersionMismatch
 from jiyi.memory_layer import MemoryLayer
+from jiyi.pipelines.once import nobody_guesses
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
@@ -82,6 +83,30 @@ def test_another_call_under_the_same_key_is_refused_also_after_a_forgetting(laye
         me.once("k1", b"m3", call="forget_memory").forget(memory="m3")
     assert me.memory("m3") == before
     assert "green tea" in me.once("k1", b"tea", call="remember").remember("I like green tea").memories[0].text
+
+
+def test_under_a_key_that_nobody_guesses_another_request_is_refused_also_after_a_forgetting(layer: MemoryLayer) -> None:
+    me = prepared(layer)
+    key = "4f9d2b60-11ce-4c4e-9a3b-7d0e5a6c8f21"
+    done = me.once(key, b"tea", call="remember").remember("I like green tea")
+    me.forget(memory="m2")
+    with pytest.raises(ConflictingRequest, match="4f9d2b60"):
+        me.once(key, b"coffee", call="remember").remember("I like black coffee")
+    assert not any("coffee" in m.text for m in me.memories(status=None))
+    assert me.once(key, b"tea", call="remember").remember("I like green tea").plan_id == done.plan_id
+    me.forget(memory=done.memories[0].id)
+    assert me.once(key, b"tea", call="remember").remember("I like green tea").memories == ()
+
+
+def test_which_keys_nobody_guesses() -> None:
+    for key in (
+        "4f9d2b60-11ce-4c4e-9a3b-7d0e5a6c8f21",
+        "req 9f86d081884c7d659a2feaa0c55ad015",
+        "k/Zx81bQm0LpT7vKc2RsWyAe",
+    ):
+        assert nobody_guesses(key)
+    for key in ("k-1", "order-4711-peanuts-and-walnuts", "00000000-0000-0000-0000-000000000001", "1" * 40, "a" * 30):
+        assert not nobody_guesses(key)
 
 
 def test_what_failed_was_not_done(layer: MemoryLayer) -> None:

@@ -22,7 +22,7 @@ class DoneOnce:
     """A request that was carried out. Nothing of what it said is kept.
 
     `key` is a hash of the caller's key, `request` of what was asked: empty where any request fits the key, as it is for all
-    of a scope that has forgotten something since. `outcome` says what came of it in numbers: plain JSON, without a word of a
+    of a scope that has forgotten something since, and where both are hashed together in the outcome. `outcome` says what came of it in numbers: plain JSON, without a word of a
     memory.
     """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -31,12 +32,15 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A request and the key that stands for it, hashed with a secret of the database: neither can be read from there. `call`
-    is the name of what is called, which says nothing of what is asked and is kept also when something is forgotten."""
+    is the name of what is called, which says nothing of what is asked and is kept also when something is forgotten. So is
+    `bound`, the request hashed together with a key that nobody can guess: whoever tries requests has to know the key too, and
+    it stands nowhere."""
 
     name: str
     key: bytes
     request: bytes
     call: str = ""
+    bound: str = ""
 
     @classmethod
     def of(cls, key: str, request: bytes, secret: bytes, call: str = "", by: str = "") -> Asked:
@@ -45,7 +49,39 @@ class Asked:
         # Of several that write to one memory, each makes up keys of its own (SPEC S6).
         told = f"{by}\0{name}" if by else name
         hashed = hmac.digest(secret, b"once\0" + told.encode(), hashlib.sha256)
-        return cls(name, hashed, hmac.digest(secret, b"asked\0" + request, hashlib.sha256) if request else b"", call)
+        if not request:
+            return cls(name, hashed, b"", call)
+        asked = hmac.digest(secret, b"asked\0" + request, hashlib.sha256)
+        both = b"asked under\0" + told.encode() + b"\0" + request
+        bound = hmac.digest(secret, both, hashlib.sha256).hex() if nobody_guesses(name) else ""
+        return cls(name, hashed, asked, call, bound)
+
+    def differs(self, before: DoneOnce) -> bool:
+        """Whether the key stood for something else before, as far as that is known."""
+        pairs = (
+            (before.request, self.request),
+            (before.outcome.get("call", ""), self.call),
+            (before.outcome.get("asked", ""), self.bound),
+        )
+        return any(was and now and was != now for was, now in pairs)
+
+    def done(self, outcome: Mapping[str, Any], at: datetime) -> DoneOnce:
+        kept = {name: value for name, value in (("call", self.call), ("asked", self.bound)) if value}
+        return DoneOnce(self.key, b"" if self.bound else self.request, {**outcome, **kept}, at)
+
+
+RANDOM = re.compile(
+    r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{32,}"
+    r"|(?=[0-9a-zA-Z]*[0-9])(?=[0-9a-zA-Z]*[a-z])(?=[0-9a-zA-Z]*[A-Z])[0-9a-zA-Z]{22,})(?![0-9a-zA-Z])"
+)
+"""A UUID, or as much in other letters."""
+VARIED = 8
+"""Different characters in it at the least: a zero with a one behind it is no random number."""
+
+
+def nobody_guesses(key: str) -> bool:
+    """Whether a key holds what was drawn by lot."""
+    return any(len(set(found[0])) > VARIED for found in RANDOM.finditer(key))
 
 
 def write_once(
@@ -66,15 +102,13 @@ def write_once(
     def once(unit: Unit) -> T:
         before = unit.once.get(scope, asked.key)
         if before is not None:
-            call = before.outcome.get("call", "")
-            other = before.request and asked.request and before.request != asked.request
-            if other or (call and asked.call and call != asked.call):
+            if asked.differs(before):
                 raise ConflictingRequest(asked.name)
             return cast(T, _told_again(unit, scope, before, gateway))
         result = work(unit)
-        outcome = _outcome(result) | ({"call": asked.call} if asked.call else {})
+        outcome = _outcome(result)
         if not outcome["paused"]:  # SPEC C5: nothing was done, so that it can be asked again when the memory is resumed
-            unit.once.add(scope, DoneOnce(asked.key, asked.request, outcome, now))
+            unit.once.add(scope, asked.done(outcome, now))
             unit.once.trim(scope, policy.keep, now - timedelta(days=policy.days))
         return result
 
@@ -123,7 +157,7 @@ def _unchanged(outcome: Mapping[str, Any], policy: GatewayPolicy) -> Receipt:
 
 
 class OnceView(View):
-    """The hash of a request might be guessed from what it said: a forgetting drops them all. That the request was carried
+    """The hash of a request under a key that might be guessed can be guessed itself: a forgetting drops them all. That the request was carried
     out stays known, so that sending it again brings nothing back (SPEC F6)."""
 
     @property
