@@ -19,7 +19,7 @@ from jiyi.domain.memory import Category, IncomingMessage, Memory, Message, Role,
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
 from jiyi.pipelines.recalling.question import read_question
-from jiyi.ports import BM25, Document, Hit, Kind, Unit
+from jiyi.ports import BM25, Document, Hit, Kind, Store, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.store import open_sqlite
@@ -86,6 +86,24 @@ def rescored(score: float, importance: int, at: datetime) -> float:
     return score + importance * 0.5 - max(0.0, (NOW - at) / timedelta(days=1)) * 0.01
 
 
+def found(store: Store, kind: Kind, owner: str, terms: Question) -> list[Hit]:
+    """What the text index of a store gives."""
+    with store.read() as unit:
+        return unit.text.search(Scope(owner), kind, terms, CANDIDATES)
+
+
+def answered(store: Store, kind: Kind, owner: str, terms: Question) -> list[str]:
+    """The same with the rows of all candidates, and the second ranking: the best texts."""
+    scope = Scope(owner)
+    with store.read() as unit:
+        scores = {hit.seq: hit.score for hit in unit.text.search(scope, kind, terms, CANDIDATES)}
+        rows: Sequence[Memory | Message] = (
+            unit.memories.get(scope, scores.keys()) if kind is Kind.MEMORY else unit.messages.get(scope, scores.keys())
+        )
+    best = sorted(rows, key=lambda row: _rank(row, scores[row.seq]), reverse=True)
+    return [row.text for row in best[:TOP]]
+
+
 class Ours:
     """A SQLite store of jiyi with one of its two text indexes."""
 
@@ -102,21 +120,11 @@ class Ours:
 
     def search(self, owner: str, terms: Question) -> list[Hit]:
         """The text index alone."""
-        with self.store.read() as unit:
-            return unit.text.search(Scope(owner), self.kind, terms, CANDIDATES)
+        return found(self.store, self.kind, owner, terms)
 
     def answer(self, owner: str, terms: Question) -> list[str]:
         """The index, the rows of all candidates, and the second ranking."""
-        scope = Scope(owner)
-        with self.store.read() as unit:
-            scores = {hit.seq: hit.score for hit in unit.text.search(scope, self.kind, terms, CANDIDATES)}
-            rows: Sequence[Memory | Message] = (
-                unit.memories.get(scope, scores.keys())
-                if self.kind is Kind.MEMORY
-                else unit.messages.get(scope, scores.keys())
-            )
-        best = sorted(rows, key=lambda row: _rank(row, scores[row.seq]), reverse=True)
-        return [row.text for row in best[:TOP]]
+        return answered(self.store, self.kind, owner, terms)
 
     # ------------------------------------------------------------------ writing
 

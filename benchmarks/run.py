@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, graph, judging, search, service, storage, text, upkeep, vectors
+from benchmarks import gateway, graph, judging, postgres, search, service, storage, text, upkeep, vectors
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
@@ -24,6 +24,7 @@ TARGETS = {
     "search": (search.main, []),
     "service": (service.main, []),
     "graph": (graph.main, ["--edges", "100000"]),
+    "postgres": (postgres.main, []),
 }
 REPORTS = Path("reports")
 
