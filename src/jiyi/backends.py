@@ -106,14 +106,21 @@ def open_store(settings: Settings, *, reindexing: bool, vectors: VectorRules) ->
 def _open_postgres(settings: Settings, *, reindexing: bool, vectors: VectorRules) -> Store:
     from jiyi.stores.postgres.store import open_postgres
 
-    if "native" in (settings.memory_index, settings.message_index):
-        raise SettingsError("PostgreSQL has the text index postings alone: leave memory_index and message_index out")
     if vectors.engine is not None:
         raise SettingsError("PostgreSQL looks through its vectors itself: leave vector_engine out")
-    store = open_postgres(settings.path, settings.postgres, durable=settings.synchronous == "FULL", scan=vectors.scan)
-    if reindexing:
-        _mark_unfinished(store)
-        store.rebuild_text_index()
+    durable = settings.synchronous == "FULL"
+    if not reindexing:
+        return open_postgres(
+            settings.path,
+            settings.postgres,
+            durable=durable,
+            text_index=settings.memory_index,
+            message_index=settings.message_index,
+            scan=vectors.scan,
+        )
+    store = open_postgres(settings.path, settings.postgres, durable=durable, scan=vectors.scan)
+    _mark_unfinished(store)
+    store.rebuild_text_index(memory=settings.memory_index, message=settings.message_index)
     return store
 
 
@@ -218,8 +225,8 @@ def restore_database(source: Path, target: Path, *, replace: bool = False) -> Pa
 def move_database(source: Settings, target: Settings, now: datetime, showing: Showing) -> Moved:
     """Move a whole database, with what lies beside it, into one that holds nothing; or go on where that was stopped.
 
-    The source can be read meanwhile, and is left as it is. Who writes to it waits. Where FTS5 indexed a kind of text in it, the
-    target has to be opened with `reindexing` next.
+    The source can be read meanwhile, and is left as it is. Who writes to it waits. Where its text index was the
+    engine's own, the target has to be opened with `reindexing` next.
 
     Args:
         now: when the file that is left becomes a copy of what the target holds.
@@ -242,7 +249,7 @@ def move_database(source: Settings, target: Settings, now: datetime, showing: Sh
             moved = moving.compare(ours, theirs, step)
         native = ours.native()
         _move_beside(source, target, ours.secret)
-        # What FTS5 indexed is no table that is moved: it is not found before it is indexed again.
+        # What the engine's own index held is no table that is moved: it is not found before it is indexed again.
         copy = None if is_server(source.path) else Copy("backup", str(database_file(source).absolute()), now)
         theirs.finish(ours.sequences(), {SEGMENTER: UNFINISHED} if native else {}, copy)
     return replace(moved, native=tuple(native))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jiyi.ports import Store
-from jiyi.settings import PostgresPolicy
+from jiyi.settings import PostgresPolicy, TextIndexName
 from jiyi.stores.postgres.backup import restore
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.scanning import numpy_scan
@@ -24,6 +24,7 @@ newer = both if FULL else one_server
 
 
 class Postgres:
+    text_index: TextIndexName = "postings"
     scan = staticmethod(numpy_scan)
 
     @pytest.fixture
@@ -34,7 +35,7 @@ class Postgres:
     @pytest.fixture
     def open_at(self, opened: ExitStack) -> Callable[[str], Store]:
         def open_at(url: str) -> Store:
-            store = open_postgres(url, PostgresPolicy(wait_seconds=20), scan=self.scan)
+            store = open_postgres(url, PostgresPolicy(wait_seconds=20), text_index=self.text_index, scan=self.scan)
             opened.callback(store.close)
             return store
 
@@ -58,6 +59,10 @@ class Postgres:
         return open_backup
 
 
+class Native(Postgres):
+    text_index: TextIndexName = "native"
+
+
 @newer
 class TestForgotten(Postgres, contract.ForgottenContract): ...
 
@@ -76,6 +81,10 @@ class TestSummaries(Postgres, contract.SummariesContract): ...
 
 @both
 class TestTextIndex(Postgres, contract.TextIndexContract): ...
+
+
+@both
+class TestNativeTextIndex(Native, contract.TextIndexContract): ...
 
 
 @newer
@@ -127,3 +136,7 @@ class TestServiceKeys(Postgres, contract.ServiceKeysContract): ...
 
 @both
 class TestStore(Postgres, contract.StoreContract): ...
+
+
+@newer
+class TestNativeStore(Native, contract.StoreContract): ...

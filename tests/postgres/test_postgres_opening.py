@@ -95,9 +95,8 @@ def test_a_password_is_shown_nowhere() -> None:
 def test_what_postgresql_has_no_use_for_is_refused(postgres_url: str, clock: Clock, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"postgres\.schema"):
         open_postgres(postgres_url, PostgresPolicy(schema="Another One"))
-    for setting in ({"memory_index": "native"}, {"message_index": "native"}, {"vector_engine": f"chroma:{tmp_path}"}):
-        with pytest.raises(SettingsError, match="leave"):
-            open_on(postgres_url, tmp_path, clock, **setting)
+    with pytest.raises(SettingsError, match="leave"):
+        open_on(postgres_url, tmp_path, clock, vector_engine=f"chroma:{tmp_path}")
 
 
 @one_server

@@ -17,7 +17,7 @@ from jiyi.evaluation.datasets.locomo import read_chats
 from jiyi.evaluation.harness import OWN_CASES
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import BM25, Document, Kind
-from jiyi.settings import AccessPolicy
+from jiyi.settings import AccessPolicy, TextIndexName
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.sqlite.store import open_sqlite
 from tests.conftest import FULL, Clock, count, outside
@@ -98,11 +98,15 @@ def documents(rng: random.Random, size: int) -> list[Document]:
     return [document(seq, " ".join(rng.choices(words, weights, k=rng.randint(1, 14)))) for seq in range(1, size + 1)]
 
 
-@pytest.mark.parametrize("bm25", [BM25(), BM25(k1=1.4, b=0.75)], ids=str)
-def test_the_index_gives_the_same_scores(postgres_url: str, tmp_path: Path, bm25: BM25) -> None:
+@pytest.mark.parametrize(
+    ("index", "bm25"),
+    [("postings", BM25()), ("postings", BM25(k1=1.4, b=0.75)), ("native", BM25(k1=1.4, b=0.75))],
+    ids=str,
+)
+def test_the_index_gives_the_same_scores(postgres_url: str, tmp_path: Path, bm25: BM25, index: TextIndexName) -> None:
     rng = random.Random(3)
     texts = documents(rng, 600)
-    stores = [open_sqlite(tmp_path / "memory.db", bm25=bm25), open_postgres(postgres_url, bm25=bm25)]
+    stores = [open_sqlite(tmp_path / "memory.db", bm25=bm25), open_postgres(postgres_url, text_index=index, bm25=bm25)]
     for store in stores:
         store.write(lambda unit: unit.text.add(ME, Kind.MESSAGE, texts))
         store.write(lambda unit: unit.text.add(YOU, Kind.MESSAGE, texts[:100]))

@@ -21,6 +21,7 @@ from jiyi.domain.encoding import to_json
 from jiyi.domain.forgetting import Copy
 from jiyi.errors import StoreCorrupt, StoreError
 from jiyi.stores.numbering import Row
+from jiyi.stores.text_index import CHOSEN_KINDS, index_setting
 
 MOVING = "moving"
 """Name of a setting of the store itself: there from the first row moved into it to the end of the comparison."""
@@ -115,8 +116,8 @@ class MovingTarget(Movable, Protocol):
 @dataclass(frozen=True, slots=True)
 class Moved:
     """What a move did. `rows` by table, `users` how many were compared and are equal, `again` of how many of them something
-    had changed since an earlier run moved it, `digest` the same on both sides. `native` names the kinds of text that FTS5
-    indexed in the source: the target has to index them itself."""
+    had changed since an earlier run moved it, `digest` the same on both sides. `native` names the kinds of text that the
+    engine's own index held in the source: the target has to index them itself."""
 
     users: int
     rows: Mapping[str, int]
@@ -252,9 +253,15 @@ def in_batches(rows: Iterable[Row], marked: int) -> Iterator[Batch]:
 
 # ---------------------------------------------------------------------------------- the one form
 
+
+def native_kinds(settings: Mapping[str, str]) -> list[str]:
+    """The kinds of text whose index is the engine's own, which is not moved."""
+    return [kind.value for kind in CHOSEN_KINDS if settings.get(index_setting(kind)) == "native"]
+
+
 OWNERS = "owner"
 """The table of the scopes: its `number` is what `owner` is elsewhere."""
-APART = frozenset({"migration", "store_setting"})
+APART = frozenset({"migration", "store_setting", "native_text"})
 """Tables that a database has of itself. Of their rows only the secret is moved."""
 
 

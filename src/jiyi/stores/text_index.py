@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, cast, get_args
 
 from jiyi.domain.scope import Scope
-from jiyi.errors import InputError, TooLarge
+from jiyi.errors import InputError, StoreError, TooLarge
 from jiyi.ports import MAX_QUERY_TERMS, Document, Hit, Kind, Occurrence, TextIndex
+from jiyi.settings import TextIndexName
 from jiyi.stores.access import Access
 from jiyi.stores.numbering import MAX_SEQ, at_most
 
 KIND_NUMBERS: Mapping[Kind, int] = {Kind.MEMORY: 1, Kind.MESSAGE: 2, Kind.SUMMARY: 3}
 """`posting.kind` in the database."""
+
+CHOSEN_KINDS = (Kind.MEMORY, Kind.MESSAGE)
+"""Kinds whose index is chosen in the settings. Summaries are few: for them `postings` does in every database."""
+
+
+def index_setting(kind: Kind) -> str:
+    """The name in `store_setting` under which the index of a kind stands."""
+    return f"text.{kind.value}"
+
+
+def known_index(name: str) -> TextIndexName:
+    """Raises: ValueError for a name that is none."""
+    for known in get_args(TextIndexName):
+        if name == known:
+            return cast(TextIndexName, known)
+    raise ValueError("no text index of that name")
+
+
+def chosen_indexes(memory: TextIndexName | None, message: TextIndexName | None) -> dict[Kind, TextIndexName]:
+    """The kinds whose index is to be another one; None leaves a kind alone.
+
+    Raises:
+        InputError: no index of that name.
+    """
+    names = {kind: name for kind, name in zip(CHOSEN_KINDS, (memory, message), strict=True) if name is not None}
+    if unknown := set(names.values()) - set(get_args(TextIndexName)):
+        raise InputError(f"no text index {', '.join(unknown)}: choose postings or native")
+    return names
+
+
+def check_index(kind: Kind, asked: TextIndexName | None, used: str) -> None:
+    """Raises: StoreError when a database is opened with another text index than it uses."""
+    if asked not in (None, used):
+        raise StoreError(
+            f"the {kind.value} texts of this database are indexed by {used}, not by {asked}: "
+            f"open it with {used}, or run `jiyi reindex --text-index {asked}`"
+        )
+
 
 Fingerprint = tuple[int, ...]
 """What an index holds of one document, for comparing; the first number is the document's length."""

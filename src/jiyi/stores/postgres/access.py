@@ -15,9 +15,12 @@ from psycopg import errors
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError, StoreLost
+from jiyi.ports import Kind
+from jiyi.settings import TextIndexName
 from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, Arguments, Row
 from jiyi.stores.postgres.hot import VERSION, HotScopes, Kept
+from jiyi.stores.text_index import CHOSEN_KINDS, known_index
 
 ESCAPE = "\ufdd0"
 """A code point that Unicode keeps for such uses. What it stands for: NUL, and itself."""
@@ -66,8 +69,8 @@ class PostgresAccess:
     """The connection of one unit of work. `stores.access.Access` in PostgreSQL's dialect."""
 
     __slots__ = (
-        "_connection", "_counters", "_entered", "_hot", "_is_open", "_kept", "_operating", "_owners", "_writable",
-        "changed",
+        "_connection", "_counters", "_entered", "_hot", "_indexes", "_is_open", "_kept", "_operating", "_owners",
+        "_writable", "changed",
     )  # fmt: skip
 
     def __init__(self, connection: psycopg.Connection[Row], *, writable: bool, hot: HotScopes | None = None) -> None:
@@ -86,6 +89,7 @@ class PostgresAccess:
         self._kept: dict[int, Kept] = {}
         self.changed: dict[int, Scope] = {}
         """The scopes that were written to, by their owner."""
+        self._indexes = ""
 
     def end(self) -> None:
         """The unit is over: nothing can be done through it any more."""
@@ -168,13 +172,23 @@ class PostgresAccess:
     def _enter(self, scope: Scope, *, make: bool) -> int | None:
         if self._entered == scope and self._is_open:
             return self._owners[scope]
-        sql = "SELECT enter_scope(%s, %s, %s, %s)"
-        number = self.value(sql, (scope.tenant, scope.user, self._writable, make))
+        # In this order: whoever held the scope may have changed its index.
+        sql = "SELECT enter_scope(%s, %s, %s, %s), text_indexes()"
+        [(number, self._indexes)] = self.rows(sql, (scope.tenant, scope.user, self._writable, make))
         self._operating = False
         self._entered = None if number is None else scope
         if number is not None:
             self._owners[scope] = int(number)
         return None if number is None else int(number)
+
+    @damage
+    def text_index(self, kind: Kind) -> TextIndexName:
+        """Which index the database uses for a kind of text, as of when the scope was entered."""
+        if kind not in CHOSEN_KINDS:
+            return "postings"
+        if not self._indexes:
+            self._indexes = self.value("SELECT text_indexes()")
+        return known_index(self._indexes.split()[CHOSEN_KINDS.index(kind)])
 
     # ------------------------------------------------------------------------------ counters
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 import psycopg
 from psycopg import sql
 
 from jiyi.domain.scope import Scope
 from jiyi.ports import Kind, StoreInfo
+from jiyi.settings import TextIndexName
 from jiyi.stores.numbering import Row
 from jiyi.stores.postgres.access import ERASED, PostgresAccess
 from jiyi.stores.postgres.connection import Place
 from jiyi.stores.postgres.unit import PostgresUnit
-from jiyi.stores.text_index import KindIndex
+from jiyi.stores.text_index import CHOSEN_KINDS, KindIndex, index_setting
 
 PURGE_SECONDS = 30
 NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger", "summary": "summary", "name": "graph_name"}
@@ -26,13 +28,29 @@ def info(access: PostgresAccess, place: Place) -> StoreInfo:
     access.operate()
     version = access.value("SELECT max(number) FROM migration")
     details = {
-        "memory index": "postings",
-        "message index": "postings",
+        **{f"{kind.value} index": access.text_index(kind) for kind in CHOSEN_KINDS},
         "postgresql": str(access.value("SHOW server_version")),
         "schema": place.policy.schema,
         "bytes": str(access.value("SELECT pg_database_size(current_database())")),
     }
     return StoreInfo("postgresql", place.shown, int(version), details)
+
+
+# ---------------------------------------------------------------------------------- text index
+
+
+def choose_indexes(access: PostgresAccess, names: Mapping[Kind, TextIndexName]) -> None:
+    """Note which index to use for a kind of text from now on."""
+    access.operate()
+    sql = "INSERT INTO store_setting (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    access.change_many(sql, [(index_setting(kind), name) for kind, name in names.items()])
+
+
+def empty_text_index(unit: PostgresUnit, scope: Scope) -> None:
+    """Drop what any index holds of a scope. Who added to the one that was used before held the scope: it is there by now."""
+    owner = unit.access.make_owner(scope)
+    unit.text.clear(scope)
+    unit.text.empty(owner)
 
 
 # ---------------------------------------------------------------------------------- purge

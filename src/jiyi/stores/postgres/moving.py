@@ -25,6 +25,7 @@ from jiyi.stores.moving import (
     another,
     check_whole,
     in_batches,
+    native_kinds,
     table_of,
 )
 from jiyi.stores.numbering import Row
@@ -112,7 +113,7 @@ class PostgresMoving:
             return dict(map(from_text, self._connection.execute(query).fetchall()))
 
     def native(self) -> list[str]:
-        return []
+        return native_kinds(self.settings)
 
     # ------------------------------------------------------------------------------ reading
 

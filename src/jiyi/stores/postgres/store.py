@@ -27,7 +27,7 @@ from jiyi.domain.summary import SessionSummary
 from jiyi.domain.vectors import Scan, plain_scan
 from jiyi.errors import StoreClosed, StoreError, StoreLost, WriteUncertain
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
-from jiyi.settings import PostgresPolicy
+from jiyi.settings import PostgresPolicy, TextIndexName
 from jiyi.stores.encoding import damage
 from jiyi.stores.moving import MOVING, check_whole
 from jiyi.stores.numbering import Row
@@ -40,6 +40,7 @@ from jiyi.stores.postgres.schema import migrate_up, shipped
 from jiyi.stores.postgres.standbys import Standbys, check_standbys, standbys_of
 from jiyi.stores.postgres.unit import PostgresUnit
 from jiyi.stores.postings import term_hash
+from jiyi.stores.text_index import CHOSEN_KINDS, check_index, chosen_indexes, index_setting, known_index
 
 T = TypeVar("T")
 
@@ -56,6 +57,8 @@ def open_postgres(
     policy: PostgresPolicy = STANDARD_POLICY,
     *,
     durable: bool = True,
+    text_index: TextIndexName | None = None,
+    message_index: TextIndexName | None = None,
     bm25: BM25 = STANDARD_BM25,
     scan: Scan = plain_scan,
 ) -> PostgresStore:
@@ -65,39 +68,59 @@ def open_postgres(
         url: `postgresql://user@host:port/database`; several hosts as libpq takes them, `host=a,b`.
         policy: the pool, time-outs and the name of the schema.
         durable: wait until a commit is on the server's disk; without it the last ones may be lost in a crash of the server.
+        text_index: the index of memories and of messages, `postings` in a new database; None takes an old one as it is.
+        message_index: the index of messages, where it is to be another one.
         bm25: how the text index scores.
         scan: how vectors are compared; `stores.scanning.numpy_scan` does it fast.
 
     Raises:
-        StoreError: the server cannot be reached or used; says what to do, and no password.
+        StoreError: the server cannot be reached or used, or the database has another text index; says what to do, and no
+            password.
         MigrationError: its schema is newer, edited, or could not be brought up to date.
     """
     place = place_of(url, policy)
+    asked = chosen_indexes(text_index, message_index or text_index)
     with contextlib.closing(connect(place)) as connection:
         migrate_up(connection, place, shipped())
         try:
-            secret = _secret(connection, place)
+            settings = _begun(connection, place, asked)
         except psycopg.Error as error:
             raise store_error(error) from None
-    return PostgresStore(place, secret, durable, bm25, scan)
+    for kind, name in asked.items():
+        check_index(kind, name, settings.get(index_setting(kind), "postings"))
+    return PostgresStore(place, _secret(settings), durable, bm25, scan)
 
 
-@damage
-def _secret(connection: psycopg.Connection[Row], place: Place) -> bytes:
-    """The secret of the database. A new one gets it first."""
-    find = f"SELECT name, value FROM store_setting WHERE name IN ('secret', '{MOVING}')"
+def _begun(connection: psycopg.Connection[Row], place: Place, asked: Mapping[Kind, TextIndexName]) -> Mapping[str, str]:
+    """What the database says of itself. A new one gets its secret and the wanted text indexes first."""
+    new = {
+        "secret": secrets.token_hex(32),
+        **{index_setting(kind): asked.get(kind, "postings") for kind in CHOSEN_KINDS},
+    }
+    find = "SELECT name, value FROM store_setting WHERE name = ANY(%s)"
     for writable in (False, True):
         connection.execute(begin_statement(place, writable=writable, durable=True))
         connection.execute("SET LOCAL jiyi.operator TO 'on'")
         if writable:
-            sql = "INSERT INTO store_setting (name, value) VALUES ('secret', %s) ON CONFLICT DO NOTHING"
-            connection.execute(sql, (secrets.token_hex(32),))
-        found: dict[str, str] = dict(connection.execute(find).fetchall())
+            # All or none: another program may do the same.
+            sql = """
+                INSERT INTO store_setting (name, value) SELECT * FROM unnest(%s::text[], %s::text[])
+                ON CONFLICT DO NOTHING
+            """
+            connection.execute(sql, (list(new), list(new.values())))
+        found: dict[str, str] = dict(connection.execute(find, ([*new, MOVING],)).fetchall())
         connection.execute("COMMIT")
         check_whole(found, place.shown)
         if found:
-            return bytes.fromhex(found["secret"])
-    raise LookupError("secret")
+            break
+    return found
+
+
+@damage
+def _secret(settings: Mapping[str, str]) -> bytes:
+    for kind in CHOSEN_KINDS:
+        known_index(settings.get(index_setting(kind), "postings"))
+    return bytes.fromhex(settings["secret"])
 
 
 class _Thread(threading.local):
@@ -270,12 +293,18 @@ class PostgresStore(Store):
         with self._snapshot() as unit:
             yield from checks.check(unit, terms_of)
 
-    def rebuild_text_index(self) -> None:
-        """*Operator.* Empty the text index. Nothing is found in it until the caller has indexed every scope again."""
+    def rebuild_text_index(self, *, memory: TextIndexName | None = None, message: TextIndexName | None = None) -> None:
+        """*Operator.* Empty the text index, and use this one for a kind from now on; None leaves a kind as it is.
+
+        Nothing is found in it until the caller has indexed every scope again. Programs that have the database open follow at
+        their next unit of work.
+        """
+        names = chosen_indexes(memory, message)
+        self.write_here(lambda unit: care.choose_indexes(unit.access, names))
         with self._snapshot() as unit:
             scopes = unit.scopes()
         for scope in scopes:
-            self.write_here(lambda unit, scope=scope: unit.text.clear(scope))  # type: ignore[misc]
+            self.write_here(lambda unit, scope=scope: care.empty_text_index(unit, scope))  # type: ignore[misc]
 
     def repair(self) -> list[str]:
         """*Operator.* Make counters and queues right again; returns what was done, one line each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import Scan
-from jiyi.ports import BM25, Kind
+from jiyi.ports import BM25
 from jiyi.stores.postgres.access import PostgresAccess
 from jiyi.stores.postgres.forgotten import PostgresForgotten
 from jiyi.stores.postgres.graph import PostgresGraph
@@ -13,13 +13,12 @@ from jiyi.stores.postgres.ledger import PostgresLedger
 from jiyi.stores.postgres.memories import PostgresMemories
 from jiyi.stores.postgres.messages import PostgresMessages
 from jiyi.stores.postgres.notes import PostgresModelCalls, PostgresSegments, PostgresStandings, PostgresTraces
-from jiyi.stores.postgres.postings import SQL
 from jiyi.stores.postgres.queue import PostgresJobs, PostgresSchedule
 from jiyi.stores.postgres.served import PostgresOnce, PostgresServiceKeys
 from jiyi.stores.postgres.summaries import PostgresSummaries
+from jiyi.stores.postgres.text_index import PostgresTextIndex
 from jiyi.stores.postgres.vectors import PostgresVectors
-from jiyi.stores.postings import Postings, TermHash
-from jiyi.stores.text_index import KIND_NUMBERS, SqlTextIndex
+from jiyi.stores.postings import TermHash
 
 
 class PostgresUnit:
@@ -31,8 +30,7 @@ class PostgresUnit:
         self.messages = PostgresMessages(access)
         self.memories = PostgresMemories(access)
         self.summaries = PostgresSummaries(access)
-        indexes = {kind: Postings(access, SQL, KIND_NUMBERS[kind], kind.value, hashed, bm25) for kind in Kind}
-        self.text = SqlTextIndex(access, indexes)
+        self.text = PostgresTextIndex(access, hashed, bm25)
         self.vectors = PostgresVectors(access, scan)
         self.ledger = PostgresLedger(access)
         self.jobs = PostgresJobs(access)

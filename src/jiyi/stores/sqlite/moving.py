@@ -27,6 +27,7 @@ from jiyi.stores.moving import (
     another,
     check_whole,
     in_batches,
+    native_kinds,
     table_of,
 )
 from jiyi.stores.numbering import MAX_SEQ, SEQ_BITS, Row
@@ -137,8 +138,7 @@ class SqliteMoving:
         return None if text is None else Progress.of(text)
 
     def native(self) -> list[str]:
-        """The kinds of text that are indexed by FTS5, whose tables are not moved."""
-        return [n for n in ("memory", "message") if self.settings.get(f"text.{n}") == "native"]
+        return native_kinds(self.settings)
 
     @property
     def settings(self) -> dict[str, str]:

@@ -10,12 +10,12 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import TypeVar
 
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
-from jiyi.errors import InputError, StoreError
+from jiyi.errors import StoreError
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
 from jiyi.settings import TextIndexName
 from jiyi.stores.encoding import damage
@@ -28,10 +28,11 @@ from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_
 from jiyi.stores.sqlite.following import TOKEN, Follower, leave
 from jiyi.stores.sqlite.readers import Readers
 from jiyi.stores.sqlite.schema import migrate_up, shipped
-from jiyi.stores.sqlite.text_index import CHOSEN_KINDS, TextRules
+from jiyi.stores.sqlite.text_index import TextRules
 from jiyi.stores.sqlite.unit import SqliteUnit
 from jiyi.stores.sqlite.vectors import VectorRules
 from jiyi.stores.sqlite.writer import Writer
+from jiyi.stores.text_index import CHOSEN_KINDS, check_index, chosen_indexes, index_setting, known_index
 
 T = TypeVar("T")
 
@@ -84,18 +85,13 @@ def open_sqlite(
     store = SqliteStore(file, connection, secret, synchronous, bm25, vectors)
     if vectors.engine is None and TOKEN in settings:
         store.leave_engine()
-    for kind, name in asked.items():
-        if name not in (None, settings[_setting(kind)]):
-            store.close()
-            raise StoreError(
-                f"the {kind.value} texts of this database are indexed by {settings[_setting(kind)]}, not by {name}: "
-                f"open it with {settings[_setting(kind)]}, or run `jiyi reindex --text-index {name}`"
-            )
+    try:
+        for kind, name in asked.items():
+            check_index(kind, name, settings[index_setting(kind)])
+    except StoreError:
+        store.close()
+        raise
     return store
-
-
-def _setting(kind: Kind) -> str:
-    return f"text.{kind.value}"
 
 
 def _begun(connection: sqlite3.Connection, wanted: Mapping[Kind, TextIndexName]) -> dict[str, str]:
@@ -105,7 +101,10 @@ def _begun(connection: sqlite3.Connection, wanted: Mapping[Kind, TextIndexName])
         try:
             # Again, now that no other process can do the same.
             if not (settings := _settings(connection)):
-                settings = {"secret": secrets.token_hex(32), **{_setting(kind): name for kind, name in wanted.items()}}
+                settings = {
+                    "secret": secrets.token_hex(32),
+                    **{index_setting(kind): name for kind, name in wanted.items()},
+                }
                 access = Access(connection, {}, writable=True)
                 access.change_many("INSERT INTO store_setting (name, value) VALUES (?, ?)", settings.items())
                 for kind, name in wanted.items():
@@ -124,8 +123,8 @@ def _settings(connection: sqlite3.Connection) -> dict[str, str]:
 
 @damage
 def _secret(settings: Mapping[str, str]) -> bytes:
-    if {settings[_setting(kind)] for kind in CHOSEN_KINDS} - set(get_args(TextIndexName)):
-        raise ValueError("no text index of that name")
+    for kind in CHOSEN_KINDS:
+        known_index(settings[index_setting(kind)])
     return bytes.fromhex(settings["secret"])
 
 
@@ -196,9 +195,7 @@ class SqliteStore(Store):
         Nothing is found in it until the caller has indexed every scope again. Programs that have the file
         open follow at their next unit of work.
         """
-        names = {kind: name for kind, name in ((Kind.MEMORY, memory), (Kind.MESSAGE, message)) if name is not None}
-        if unknown := set(names.values()) - {"postings", "native"}:
-            raise InputError(f"no text index {', '.join(unknown)}: choose postings or native")
+        names = chosen_indexes(memory, message)
         self._writer.write(lambda access: care.empty_text_index(access, names))
 
     def check(self, terms_of: Callable[[Kind, Memory | Message | SessionSummary], Document]) -> Iterator[Check]:

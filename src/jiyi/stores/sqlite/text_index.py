@@ -12,9 +12,6 @@ from jiyi.stores.sqlite.native import Native
 from jiyi.stores.sqlite.postings import SQL
 from jiyi.stores.text_index import KIND_NUMBERS, KindIndex, SqlTextIndex
 
-CHOSEN_KINDS = (Kind.MEMORY, Kind.MESSAGE)
-"""Kinds whose index is chosen in the settings. Summaries are few: for them `postings` does in every database."""
-
 
 @dataclass(frozen=True, slots=True)
 class TextRules:

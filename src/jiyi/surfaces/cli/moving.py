@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from jiyi.assembly import open_memory
-from jiyi.backends import is_server, move_database, without_password
+from jiyi.backends import move_database, without_password
 from jiyi.settings import Settings, TextIndexName
 from jiyi.stores.moving import Moved
 from jiyi.surfaces.cli.calls import Call
@@ -57,10 +57,10 @@ def migrate(
 
 
 def _index(call: Call, target: Settings, moved: Moved) -> None:
-    """What FTS5 indexed is indexed again: by FTS5 in a file, by postings on a server."""
+    """What the engine's own index held is indexed again, by that of the target."""
 
     def index(kind: str) -> TextIndexName | None:
-        return "native" if kind in moved.native and not is_server(target.path) else None
+        return "native" if kind in moved.native else None
 
     settings = replace(target, memory_index=index("memory"), message_index=index("message"))
     with open_memory(settings=settings, reindexing=True) as layer:
