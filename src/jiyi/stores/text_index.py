@@ -15,6 +15,9 @@ from jiyi.stores.numbering import MAX_SEQ, at_most
 KIND_NUMBERS: Mapping[Kind, int] = {Kind.MEMORY: 1, Kind.MESSAGE: 2, Kind.SUMMARY: 3}
 """`posting.kind` in the database."""
 
+INDEXED = "indexed"
+"""The counter of the message number up to which messages are indexed."""
+
 CHOSEN_KINDS = (Kind.MEMORY, Kind.MESSAGE)
 """Kinds whose index is chosen in the settings. Summaries are few: for them `postings` does in every database."""
 
@@ -122,12 +125,12 @@ class SqlTextIndex(TextIndex):
 
     def indexed_up_to(self, scope: Scope) -> int:
         owner = self._access.owner(scope)
-        return 0 if owner is None else self._access.counter(owner, "indexed")
+        return 0 if owner is None else self._access.counter(owner, INDEXED)
 
     def mark_indexed_up_to(self, scope: Scope, seq: int) -> None:
         if not 0 <= seq <= MAX_SEQ:
             raise InputError(f"message number {seq} is outside 0 to {MAX_SEQ:,}")
-        self._access.set_counter(self._access.make_owner(scope), "indexed", seq)
+        self._access.set_counter(self._access.make_owner(scope), INDEXED, seq)
 
     def clear(self, scope: Scope) -> None:
         self._access.check_writable()
@@ -138,4 +141,4 @@ class SqlTextIndex(TextIndex):
             index.clear(owner)
             self._access.set_counter(owner, f"{kind.value}.documents", 0)
             self._access.set_counter(owner, f"{kind.value}.length", 0)
-        self._access.set_counter(owner, "indexed", 0)
+        self._access.set_counter(owner, INDEXED, 0)

@@ -15,7 +15,7 @@ from jiyi.stores.numbering import Row
 from jiyi.stores.postgres.access import ERASED, PostgresAccess
 from jiyi.stores.postgres.connection import Place
 from jiyi.stores.postgres.unit import PostgresUnit
-from jiyi.stores.text_index import CHOSEN_KINDS, KindIndex, index_setting
+from jiyi.stores.text_index import CHOSEN_KINDS, INDEXED, KindIndex, index_setting
 
 PURGE_SECONDS = 30
 NUMBERED = {"message": "message", "memory": "memory", "plan": "ledger", "summary": "summary", "name": "graph_name"}
@@ -49,8 +49,11 @@ def choose_indexes(access: PostgresAccess, names: Mapping[Kind, TextIndexName]) 
 def empty_text_index(unit: PostgresUnit, scope: Scope) -> None:
     """Drop what any index holds of a scope. Who added to the one that was used before held the scope: it is there by now."""
     owner = unit.access.make_owner(scope)
-    unit.text.clear(scope)
-    unit.text.empty(owner)
+    for table in ("posting", "native_text"):
+        unit.access.change(f"DELETE FROM {table} WHERE owner = %s", (owner,))
+    counters = [f"{kind.value}.{what}" for kind in Kind for what in ("documents", "length")]
+    sql = "UPDATE counter SET value = 0 WHERE owner = %s AND name = ANY(%s)"
+    unit.access.change(sql, (owner, [*counters, INDEXED]))
 
 
 # ---------------------------------------------------------------------------------- purge

@@ -9,7 +9,7 @@ from jiyi.settings import TextIndexName
 from jiyi.stores.postgres import native, postings
 from jiyi.stores.postgres.access import PostgresAccess
 from jiyi.stores.postings import Postings, Statements, TermHash
-from jiyi.stores.text_index import KIND_NUMBERS, SqlTextIndex
+from jiyi.stores.text_index import KIND_NUMBERS
 
 STATEMENTS: Mapping[TextIndexName, Statements] = {"postings": postings.SQL, "native": native.SQL}
 
@@ -27,30 +27,13 @@ class TextIndexes(Mapping[Kind, Postings]):
     def __getitem__(self, kind: Kind) -> Postings:
         name = self._access.text_index(kind)
         if (kind, name) not in self._made:
-            self._made[kind, name] = self.of(kind, name)
+            self._made[kind, name] = Postings(
+                self._access, STATEMENTS[name], KIND_NUMBERS[kind], kind.value, self._hashed, self._bm25
+            )
         return self._made[kind, name]
-
-    def of(self, kind: Kind, name: TextIndexName) -> Postings:
-        """The index of a name, whichever is used."""
-        number = KIND_NUMBERS[kind]
-        return Postings(self._access, STATEMENTS[name], number, kind.value, self._hashed, self._bm25)
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(Kind)
 
     def __len__(self) -> int:
         return len(Kind)
-
-
-class PostgresTextIndex(SqlTextIndex):
-    """`SqlTextIndex` over whichever indexes the database uses."""
-
-    def __init__(self, access: PostgresAccess, hashed: TermHash, bm25: BM25) -> None:
-        self._all = TextIndexes(access, hashed, bm25)
-        super().__init__(access, self._all)
-
-    def empty(self, owner: int) -> None:
-        """Take everything of an owner out of every index, also of the one that is not used."""
-        for kind in Kind:
-            for name in STATEMENTS:
-                self._all.of(kind, name).clear(owner)

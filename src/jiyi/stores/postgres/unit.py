@@ -16,9 +16,10 @@ from jiyi.stores.postgres.notes import PostgresModelCalls, PostgresSegments, Pos
 from jiyi.stores.postgres.queue import PostgresJobs, PostgresSchedule
 from jiyi.stores.postgres.served import PostgresOnce, PostgresServiceKeys
 from jiyi.stores.postgres.summaries import PostgresSummaries
-from jiyi.stores.postgres.text_index import PostgresTextIndex
+from jiyi.stores.postgres.text_index import TextIndexes
 from jiyi.stores.postgres.vectors import PostgresVectors
 from jiyi.stores.postings import TermHash
+from jiyi.stores.text_index import SqlTextIndex
 
 
 class PostgresUnit:
@@ -30,7 +31,7 @@ class PostgresUnit:
         self.messages = PostgresMessages(access)
         self.memories = PostgresMemories(access)
         self.summaries = PostgresSummaries(access)
-        self.text = PostgresTextIndex(access, hashed, bm25)
+        self.text = SqlTextIndex(access, TextIndexes(access, hashed, bm25))
         self.vectors = PostgresVectors(access, scan)
         self.ledger = PostgresLedger(access)
         self.jobs = PostgresJobs(access)
