@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,7 +27,7 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import AccessPolicy, Settings
 from jiyi.stores.reference import open_reference
-from tests.conftest import Clock, count
+from tests.conftest import FULL, Clock, count
 from tests.postgres.server import Emptied, Server
 from tests.postgres.stores import one_server, open_on
 
@@ -215,7 +216,8 @@ class PostgresMachine(MemoryMachine):
         super().start()
 
     def _open(self) -> MemoryLayer:
-        return open_on(self.database.url, self.folder, self.clock, access=AccessPolicy(flush_after=WAITING))
+        index: dict[str, Any] = {"memory_index": self.index, "message_index": self.index}
+        return open_on(self.database.url, self.folder, self.clock, access=AccessPolicy(flush_after=WAITING), **index)
 
 
 LIMITS = settings(
@@ -241,8 +243,9 @@ class TestNative(NativeMachine.TestCase):
 
 @pytest.mark.full
 @pytest.mark.machine
+@pytest.mark.parametrize("index", ["postings", "native"] if FULL else ["postings"])
 @one_server
-def test_postgres(postgres: Server) -> None:
+def test_postgres(postgres: Server, index: str) -> None:
     with closing(postgres.emptied()) as database:
-        machine = type("OnOneServer", (PostgresMachine,), {"database": database})
+        machine = type("OnOneServer", (PostgresMachine,), {"database": database, "index": index})
         run_state_machine_as_test(machine, settings=POSTGRES_LIMITS)
