@@ -46,6 +46,7 @@ from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.once import OnceView
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.recalling.arising import Arising
+from jiyi.pipelines.recalling.asking import Asking
 from jiyi.pipelines.recalling.facts import FactFinder
 from jiyi.pipelines.recalling.passages import Passages
 from jiyi.pipelines.recalling.question import QuestionReader
@@ -201,7 +202,7 @@ def assemble(
     segmenter = load_segmenter(dictionary, settings.stop_words)
     indexing = Indexing(segmenter)
     constructions = load_constructions()
-    facts = FactFinder(vocabulary, segmenter.fold, constructions.kin)
+    facts = load_facts(vocabulary, segmenter, constructions)
     read = QuestionReader(
         segmenter, load_synonyms(segmenter, settings.synonyms), load_announcements(), load_times(), settings.fusion
     )  # fmt: skip
@@ -374,6 +375,12 @@ def distiller_identity() -> str:
     ]
     text = json.dumps([DISTILLER_VERSION, *data], ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def load_facts(vocabulary: Vocabulary, segmenter: Segmenter, constructions: Constructions) -> FactFinder:
+    """The channel of facts, with the shipped ways of asking for them."""
+    data = _read_toml(_shipped("asking.toml"), "asking.toml")
+    return FactFinder(vocabulary, Asking(data, vocabulary, segmenter.fold), data, segmenter.fold, constructions.kin)
 
 
 @cache

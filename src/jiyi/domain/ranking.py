@@ -20,6 +20,10 @@ class RankingPolicy:
     heat_saturation: float = 8.0  # visits at which heat has half its say
     phrase: float = 0.15  # the whole question, or its longest run, stands in the text
     message: float = 0.85  # history speaks a little quieter than what was distilled from it
+    # What was so before stands this much above what is so now, where the question asks for it.
+    former: float = 0.5
+    # What a memory counts for that tells something else than what the question asks for outright.
+    beside_asked: float = 0.75
     # A hit must cover this share of the question's information, or it counts as chance.
     min_coverage: float = 0.15
     # A turn that covers less is no chance where it is so relevant by its meaning.

@@ -20,10 +20,19 @@ from jiyi.domain.tiers import TierPolicy, weight
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.recalling.arising import Arising
-from jiyi.pipelines.recalling.facts import FactFinder
+from jiyi.pipelines.recalling.facts import Asked, FactFinder, as_former, turns_of_another
 from jiyi.pipelines.recalling.filters import EVERYTHING, Filters, Span
 from jiyi.pipelines.recalling.kinds import named
-from jiyi.pipelines.recalling.matching import CANDIDATES, Match, match_texts, said_in, scan_single, scan_texts
+from jiyi.pipelines.recalling.matching import (
+    CANDIDATES,
+    Match,
+    found_by,
+    leans_on,
+    match_texts,
+    said_in,
+    scan_single,
+    scan_texts,
+)
 from jiyi.pipelines.recalling.meaning import Meaning, find_meaning
 from jiyi.pipelines.recalling.passages import Found, Passages
 from jiyi.pipelines.recalling.question import Question, QuestionReader, without_names
@@ -134,7 +143,8 @@ class Recall:
         dropped: list[tuple[str, str]] = []
         watch = Stopwatch()
         beside: list[Item] = []
-        facts = self._facts(unit, scope, question, now, filters, dropped)
+        asked = self.facts.facts(unit, scope, question.text, question.core, now)
+        facts = self._facts(unit, scope, question, asked, now, filters, dropped)
         watch.lap("facts")
         words = self.passages.find(unit, scope, question) if filters.messages else None
         watch.lap("words")
@@ -148,9 +158,11 @@ class Recall:
         dropped.extend((item.id, "covers too little of the question") for item in weak)
         watch.lap("meaning")
         items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
+        items = self._as_asked(unit, scope, items, asked, filters, dropped)
+        weak = self._as_asked(unit, scope, weak, asked, filters, [])
         # What is not believed comes back beside the answer as little as in it.
-        beside = self._fold_evidence(unit, scope, _of_kinds(weak, filters.kinds, []), filters, [], [])
-        ranked = tuple(self._fold_evidence(unit, scope, items, filters, dropped, beside))
+        beside = self._fold_evidence(unit, scope, _of_kinds(weak, filters.kinds, []), asked, filters, [], [])
+        ranked = tuple(self._fold_evidence(unit, scope, items, asked, filters, dropped, beside))
         return Recollection(
             query, ranked[:limit], question.words, relaxed if ranked else "",
             "" if ranked else _cause(question, dropped), tuple(dropped), ranked, tuple(beside), near.nearness, question,
@@ -174,6 +186,7 @@ class Recall:
         unit: Unit,
         scope: Scope,
         question: Question,
+        asked: Asked,
         now: datetime,
         filters: Filters,
         dropped: list[tuple[str, str]],
@@ -181,22 +194,23 @@ class Recall:
         if not filters.kinds & {"fact", "memory"} or filters.labels:
             return []
         items = []
-        found = [(m, f"asked for by {name!r}") for m, name in self.facts.facts(unit, scope, question.text)]
+        found = [(m, f"asked for by {words!r}") for m, words in asked.facts]
         if self.arising is not None:
             found += [(m, f"{what} comes up") for m, what in self.arising(unit, scope, question.text)]
         heats = unit.memories.heat(scope, [m.seq for m, _ in found]) if filters.read != Span() else {}
         for memory, why in found:
-            if memory.over(now):
+            if memory.over(now) and not asked.former:
                 dropped.append((memory.id, _over(memory)))
             elif filters.takes_memory(memory, _read_at(heats.get(memory.seq))):
                 parts = rescore(
-                    (("asked for", 1.0),),
+                    (("asked for", 1.0), *((("former", self.ranking.former),) if asked.former else ())),
                     now=now,
                     at=memory.affirmed_at,
                     policy=self.ranking,
                     importance=memory.importance,
                 )
-                items.append(self._memory_item(memory, "fact", parts, why, now))
+                item = self._memory_item(memory, "fact", parts, why, now)
+                items.append(replace(item, text=as_former(memory, now)) if asked.former else item)
         return items
 
     def _matches(
@@ -315,7 +329,7 @@ class Recall:
         filters: Filters,
         dropped: list[tuple[str, str]],
     ) -> Item | None:
-        why = _found_by(match)
+        why = found_by(match)
         phrase = question.phrase_in(self.indexing.segmenter.fold(match.item.text))
         if phrase:
             why += ", as a phrase"
@@ -325,7 +339,7 @@ class Recall:
             parts = rescore(
                 _relevance(match), now=now, at=match.item.at, policy=self.ranking, phrase=phrase, message=True
             )
-            return replace(_message_item(match.item, parts, why), leans_on=_leans_on(match))
+            return replace(_message_item(match.item, parts, why), leans_on=leans_on(match))
         if isinstance(match.item, SessionSummary):
             if not filters.takes_summary(match.item):
                 return None
@@ -391,23 +405,50 @@ class Recall:
 
     # -------------------------------------------------------------- evidence
 
+    def _as_asked(
+        self,
+        unit: Unit,
+        scope: Scope,
+        items: list[Item],
+        asked: Asked,
+        filters: Filters,
+        dropped: list[tuple[str, str]],
+    ) -> list[Item]:
+        """Without what tells of somebody else what is asked, and turns that say nothing but that (SPEC R3); what tells
+        something else than a clause asks for comes behind."""
+        if filters.kinds == {"message"} or not asked.whose:
+            return items
+        turns = turns_of_another(unit, scope, [int(i.id[1:]) for i in items if i.kind == "message"], asked)
+        kept = []
+        for item in items:
+            if (item.memory is not None and asked.of_another(item.memory)) or item.id in turns:
+                dropped.append((item.id, "tells it of somebody else than is asked about"))
+            elif item.kind == "memory" and item.memory is not None and asked.beside(item.memory):
+                parts = tuple((name, value * self.ranking.beside_asked) for name, value in item.parts)
+                kept.append(replace(item, parts=parts, score=score_of(parts)))
+            else:
+                kept.append(item)
+        kept.sort(key=_order)
+        return kept
+
     def _fold_evidence(
         self,
         unit: Unit,
         scope: Scope,
         items: list[Item],
+        asked: Asked,
         filters: Filters,
         dropped: list[tuple[str, str]],
         beside: list[Item],
     ) -> list[Item]:
-        """Recall prefers what was distilled: a message is left out when its memory is in the answer, or when all
-        it said is no longer believed (SPEC B6: nothing superseded comes back as current, also not through history).
+        """Recall prefers what was distilled: a message is left out when its memory is in the answer, unless that tells
+        something else than is asked outright, or when all it said is no longer believed (SPEC B6: nothing superseded comes back as current, also not through history).
 
         Whoever asks for messages alone gets them all.
         """
         if filters.kinds == {"message"}:
             return items
-        shown = {item.memory.seq for item in items if item.memory is not None}
+        shown = {item.memory.seq for item in items if item.memory is not None and not asked.beside(item.memory)}
         handles = {item.id: int(item.id[1:]) for item in items if item.kind == "message"}
         resting = unit.memories.resting_on(scope, handles.values())
         seqs = {seq for memories in resting.values() for seq in memories}
@@ -423,31 +464,6 @@ class Recall:
             else:
                 kept.append(item)
         return kept
-
-
-def _found_by(match: Match) -> str:
-    """How a text was found, in words; of a passage, the parts that made its score (SPEC R10)."""
-    parts = match.parts
-    if match.timely:
-        return "was said in the time that is asked about"
-    if parts is None and match.cosine is not None:
-        return f"is near in meaning ({match.cosine:.2f})"
-    if parts is None:
-        also = f"; is near in meaning ({match.meaning:.2f})" if match.meaning >= 0.005 else ""
-        return (f"matches {', '.join(match.words)}" if match.words else "contains the words as written") + also
-    told = [f"matches {', '.join(match.words)} ({parts.own:.2f})"] if match.words else []
-    if match.cosine is not None:
-        told.append(f"is near in meaning ({match.cosine:.2f})")
-    if match.over:
-        told.append(f"shares {', '.join(match.over)} with a turn that answers half of the question")
-    if parts.beside is not None:
-        told.append(f"stands beside {message_handle(parts.beside)} ({parts.neighbours:.2f})")
-    told.append(f"in a session about it ({parts.session:.2f})")
-    if parts.spoken:
-        told.append("said by whom the question names")
-    if parts.timely:
-        told.append("said in the time that the question names")
-    return "; ".join(told)
 
 
 def _read_at(heat: Heat | None) -> datetime | None:
@@ -502,8 +518,12 @@ def _fuse(facts: list[Item], found: list[Item]) -> list[Item]:
             fact = replace(fact, score=score_of(parts), parts=parts, why=why)
         fused.append(fact)
     fused.extend(by_id.values())
-    fused.sort(key=lambda item: (-item.score, item.kind, -int(item.id[1:])))
+    fused.sort(key=_order)
     return fused
+
+
+def _order(item: Item) -> tuple[float, str, int]:
+    return -item.score, item.kind, -int(item.id[1:])
 
 
 def _of_kinds(items: list[Item], kinds: Collection[str], dropped: list[tuple[str, str]]) -> list[Item]:
@@ -541,13 +561,6 @@ def _message_item(message: Message, parts: ScoreParts, why: str) -> Item:
         source="digest" if message.digest else None if message.role is Role.USER else message.role.value,
         parts=parts,
     )  # fmt: skip
-
-
-def _leans_on(match: Match) -> str | None:
-    """The turn beside it, where nothing but that turn speaks for a passage."""
-    if match.words or match.over or match.cosine is not None or match.parts is None or match.parts.beside is None:
-        return None
-    return message_handle(match.parts.beside)
 
 
 def _summary_item(summary: SessionSummary, parts: ScoreParts, why: str) -> Item:

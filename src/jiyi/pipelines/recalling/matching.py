@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jiyi.domain.fusion import Parts
-from jiyi.domain.memory import Memory, Message
+from jiyi.domain.memory import Memory, Message, message_handle
 from jiyi.domain.ranking import relevance
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
@@ -134,3 +134,35 @@ def overlay(
         if matched:
             hits.append(Hit(document.seq, round(score, 6), matched))
     return hits
+
+
+def found_by(match: Match) -> str:
+    """How a text was found, in words; of a passage, the parts that made its score (SPEC R10)."""
+    parts = match.parts
+    if match.timely:
+        return "was said in the time that is asked about"
+    if parts is None and match.cosine is not None:
+        return f"is near in meaning ({match.cosine:.2f})"
+    if parts is None:
+        also = f"; is near in meaning ({match.meaning:.2f})" if match.meaning >= 0.005 else ""
+        return (f"matches {', '.join(match.words)}" if match.words else "contains the words as written") + also
+    told = [f"matches {', '.join(match.words)} ({parts.own:.2f})"] if match.words else []
+    if match.cosine is not None:
+        told.append(f"is near in meaning ({match.cosine:.2f})")
+    if match.over:
+        told.append(f"shares {', '.join(match.over)} with a turn that answers half of the question")
+    if parts.beside is not None:
+        told.append(f"stands beside {message_handle(parts.beside)} ({parts.neighbours:.2f})")
+    told.append(f"in a session about it ({parts.session:.2f})")
+    if parts.spoken:
+        told.append("said by whom the question names")
+    if parts.timely:
+        told.append("said in the time that the question names")
+    return "; ".join(told)
+
+
+def leans_on(match: Match) -> str | None:
+    """The turn beside it, where nothing but that turn speaks for a passage."""
+    if match.words or match.over or match.cosine is not None or match.parts is None or match.parts.beside is None:
+        return None
+    return message_handle(match.parts.beside)
