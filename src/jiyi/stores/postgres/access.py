@@ -97,13 +97,14 @@ class PostgresAccess:
 
     # ------------------------------------------------------------------------------ statements
 
-    def rows(self, sql: str, arguments: Arguments = ()) -> list[Row]:
+    def rows(self, sql: str, arguments: Arguments = (), *, binary: bool = False) -> list[Row]:
+        """All rows of a SELECT. With `binary` they come as the server holds them: as text, bytes are twice as long."""
         if not self._is_open:
             raise StoreError(
                 "this unit of work is over: read inside `with store.read()`, write inside store.write(...)"
             )
         with _Reaching(self._connection) as cursor:
-            cursor.execute(sql, _into(arguments))
+            cursor.execute(sql, _into(arguments), binary=binary)
             found = cursor.fetchall()
         return [from_text(row) for row in found]
 

@@ -22,9 +22,10 @@ from jiyi.stores.text_index import KIND_NUMBERS
 SIDE_BY_SIDE = 12
 """Vectors are put together by their numbers, so many bits at a time: 4,096 of 384 bytes are 1.6 MB."""
 
+# In whichever order the rows come, the three have the same.
 _CHUNKS = f"""
-    SELECT string_agg(int4send(seq), ''::bytea ORDER BY seq), string_agg(int4send(square::integer), ''::bytea ORDER BY seq),
-           string_agg(numbers, ''::bytea ORDER BY seq)
+    SELECT string_agg(int4send(seq), ''::bytea), string_agg(int4send(square::integer), ''::bytea),
+           string_agg(numbers, ''::bytea)
     FROM vector WHERE owner = %s AND vset = %s AND kind = %s GROUP BY seq >> {SIDE_BY_SIDE}
 """
 
@@ -120,7 +121,7 @@ class PostgresVectors(VectorIndex):
         return self._scan(self._chunks(place), query, limit)
 
     def _chunks(self, place: tuple[int, int, int]) -> Iterator[Chunk]:
-        for seqs, squares, packed in self._access.rows(_CHUNKS, place):
+        for seqs, squares, packed in self._access.rows(_CHUNKS, place, binary=True):
             yield Chunk(_little_endian(seqs), _little_endian(squares), packed)
 
     def held(self, scope: Scope, kind: Kind, model: str) -> set[int]:
