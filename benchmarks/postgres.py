@@ -227,9 +227,14 @@ def _fill_ours(bench: Bench, missing: Sequence[str]) -> dict[str, float]:
         if name in missing:
             bench.start(name, bench.database(ROWS))
             # Nothing is indexed yet, so nothing has to be emptied first.
-            chosen = f"UPDATE jiyi.store_setting SET value = '{name}' WHERE name LIKE 'text.%'"
-            bench.server.run(chosen, database=bench.database(name))
+            bench.server.run(
+                "INSERT INTO jiyi.store_setting (name, value) "
+                f"SELECT name, '{name}' FROM unnest(ARRAY['text.memory', 'text.message']) AS name "
+                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                database=bench.database(name),
+            )
             stores[name] = bench.open(name)
+            assert stores[name].info().details["memory index"] == name
     for number, batch in enumerate(_batches(bench) if stores else (), 1):
         prepared = [(entry.owner, document(bench.segmenter, entry.number, entry.text)) for entry in batch]
         for name, store in stores.items():
