@@ -207,6 +207,21 @@ def test_a_worker_beside_the_service_learns_and_is_replaced(jiyi: Cli) -> None:
         assert server.stop(signal.SIGINT) == 0
 
 
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [(("work", "--stay"), "Ctrl-C ends it"), (("serve", "--port", "0", "--no-worker"), "running on")],
+    ids=["work", "serve"],
+)
+def test_told_again_and_again_it_ends_as_if_told_once(jiyi: Cli, args: tuple[str, ...], says: str) -> None:
+    with started(jiyi, *args) as process:
+        process.wait_for(says)
+        while process.process.poll() is None:
+            process.process.send_signal(signal.SIGINT)
+            process.process.send_signal(signal.SIGTERM)
+            time.sleep(0.0005)
+        assert process.process.returncode == 0, process.said
+
+
 def test_tokens_of_one_s_own_issuer_open_the_service(jiyi: Cli) -> None:
     trusted = {"JIYI_IDENTITY__ISSUER": ISSUER, "JIYI_IDENTITY__AUDIENCE": AUDIENCE}
     key = str(jiyi.home / "issuer.pem")
@@ -226,7 +241,7 @@ def test_tokens_of_one_s_own_issuer_open_the_service(jiyi: Cli) -> None:
 
         assert whoami(made["token"]).json() == {
             "proof": "token", "who": "user", "tenant": "acme", "user": "李明", "roles": ["user"],
-            "rights": ["audit", "decide", "read", "write"],
+            "rights": ["audit", "decide", "read", "write"], "shared": {},
         }  # fmt: skip
         assert whoami(short).status_code == 403
         assert whoami(service["key"], **{"X-Jiyi-User": "nora"}).json()["user"] == "nora"
