@@ -228,7 +228,14 @@ def assemble(
     answers = parse_answers(_read_toml(_shipped("answers.toml"), "answers.toml"), segmenter.fold)
     guard = _guard(segmenter, settings.guard)
     retaining = Retaining(
-        distiller, guard, gateway, load_high_value(), redaction, segmenter.content_words, settings.retention
+        distiller,
+        guard,
+        gateway,
+        load_high_value(),
+        redaction,
+        segmenter.content_words,
+        segmenter.stems,
+        settings.retention,
     )
     noticing = Noticing(arising, guard, retaining, judging, gateway, settings.patterns)
     model = None
@@ -391,7 +398,9 @@ def load_vocabulary() -> Vocabulary:
 
 def load_refining(segmenter: Segmenter) -> Refining:
     """What makes a value a more precise form of another."""
-    return parse_refining(_read_toml(_shipped("refining.toml"), "refining.toml"), segmenter.word_starts)
+    return parse_refining(
+        _read_toml(_shipped("refining.toml"), "refining.toml"), segmenter.word_starts, segmenter.stems
+    )
 
 
 def load_closings(segmenter: Segmenter) -> Closings:
@@ -400,7 +409,7 @@ def load_closings(segmenter: Segmenter) -> Closings:
     subjects = {name: relative(words) for name, words in kin.items()}
     words = {subjects[name]: (*said["zh"], *said["en"]) for name, said in kin.items()}
     data = _read_toml(_shipped("closing.toml"), "closing.toml")
-    return parse_closings(data, load_vocabulary(), subjects, words, segmenter.fold)
+    return parse_closings(data, load_vocabulary(), subjects, words, segmenter.fold, segmenter.stems)
 
 
 @cache

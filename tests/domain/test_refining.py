@@ -126,7 +126,7 @@ def test_amounts_and_whatever_says_nothing_are_never_refined() -> None:
 
 def test_a_file_of_words_that_lacks_a_table_is_told() -> None:
     with pytest.raises(SettingsError, match=r"write \[joining\] as lists"):
-        parse_refining({"joining": {"en": "and"}}, lambda text: ())
+        parse_refining({"joining": {"en": "and"}}, lambda text: (), lambda text: ())
 
 
 # ---------------------------------------------------------------------------------- what it does

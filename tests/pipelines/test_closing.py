@@ -191,4 +191,4 @@ def test_the_shipped_events_name_what_there_is() -> None:
 )
 def test_a_file_that_names_what_nobody_knows_is_told(entry: dict[str, object], named: str) -> None:
     with pytest.raises(SettingsError, match=named):
-        parse_closings({"closing": [entry]}, load_vocabulary(), {}, {}, str)
+        parse_closings({"closing": [entry]}, load_vocabulary(), {}, {}, str, str.split)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -22,6 +22,8 @@ BY_AN_EVENT = "closed"
 _STANDS = (Status.LIVE, Status.HELD)
 # The date that ends the value of what was done once: quit their job 2026-03-02, a span as 2026-03-02/2026-03-08.
 _DATED = re.compile(r" (?:\S+/)?(\d{4})(?:-(\d\d))?(?:-(\d\d))?\Z")
+
+_ANY_DATE = re.compile(r"[（(]?\b\d{4}(?:-\d\d)+(?:/\d{4}(?:-\d\d)+)?[）)]?")
 
 Kin: TypeAlias = Mapping[str, Collection[str]]
 """Whom the user speaks of by what they are to them: subject → the words for them, folded."""
@@ -42,6 +44,7 @@ class Closing:
     successor: bool = False
     whom: tuple[str, ...] = ()
     only_named: bool = False
+    by_words: bool = False
 
     def tells(self, event: Memory, fact: Memory) -> bool:
         """Whether an event is of this kind, and about a fact."""
@@ -56,6 +59,8 @@ class Closing:
     def is_about(self, value: str, fact: str) -> bool:
         """Whether a value that tells of this kind of event is about a fact: where it goes on with more than how and why,
         it names what it was (got fired from Globex), and that must be what the fact names."""
+        if self.by_words:
+            return True  # asked of all that there is (`Closings`)
         rest = self._rest(value)
         if self.only_named:
             return bool(rest) and within(fact, rest or "")
@@ -98,11 +103,15 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Closings:
-    """All kinds of events that end something. `fold` is the segmenter's."""
+    """All kinds of events that end something. `fold` and `stems` are the segmenter's; `aside` and `alike` are stems: words that
+    do not tell what was planned, and words of one meaning → one of them."""
 
     kinds: tuple[Closing, ...]
     kin: Kin
     fold: Callable[[str], str]
+    stems: Callable[[str], Collection[str]]
+    aside: frozenset[str] = frozenset()
+    alike: Mapping[str, str] = field(default_factory=dict)
 
     def touched(self, changed: Sequence[Memory], known: Known) -> list[Memory]:
         """The facts that may be over by an event, where the fact or the event is among what changed."""
@@ -128,6 +137,7 @@ class Closings:
             for event in self._events(kind, fact, known)
             if event.status is not Status.RETRACTED and event.triple and not event.triple.negated
             if kind.tells(event, fact) and self._with_the_one_told_of(kind, event, fact, known)
+            if not kind.by_words or self._spoken_of(event, fact, known)
             for word in event.evidence
             if word.mode not in ENDING and (not kind.successor or word.mode is Mode.CHANGE)
             if _later("" if kind.for_good else event.value, word.at, fact.affirmed_at)
@@ -137,7 +147,7 @@ class Closings:
 
     def _ended_by(self, kind: Closing, subject: str) -> Iterator[str]:
         """The keys of the facts that an event may end."""
-        if kind.successor:
+        if kind.successor and kind.kin:
             yield from (fact_key(subject, name) for name in kind.ends if subject in kind.kin)
             return
         if kind.kin and subject != USER:
@@ -183,6 +193,20 @@ class Closings:
             m for m in known.of_key(fact.key) if m.status is Status.LIVE and self._names(m.value, event.triple.subject)
         ]
         return event.triple.subject in spoken and len(alike) <= 1
+
+    def _spoken_of(self, event: Memory, fact: Memory, known: Known) -> bool:
+        """Whether what was called off is what a fact tells, by the words of both: the trip to Japan, told as going to Japan.
+        Words that tell no more than that there was a plan (the appointment) say which only where there is but one."""
+        said, planned = self._words(event.value), self._words(fact.value)
+        telling = said - self.aside
+        if telling:
+            return all(word in planned or (not word.isascii() and word in fact.value) for word in telling)
+        alike = [m for m in known.of_key(fact.key) if m.status is Status.LIVE and m.value != event.value]
+        return len(alike) == 1 and bool(said & planned or any(not w.isascii() and w in fact.value for w in said))
+
+    def _words(self, value: str) -> frozenset[str]:
+        """The words of a value, dates aside, those of one meaning as one: a wedding is getting married."""
+        return frozenset(self.alike.get(word, word) for word in self.stems(_ANY_DATE.sub(" ", value)))
 
     def _with_the_one_told_of(self, kind: Closing, event: Memory, fact: Memory, known: Known) -> bool:
         """Whether what happened, happened with the one a fact is about, where anybody is named: 和供应商分手 parts no couple."""
@@ -235,8 +259,9 @@ def _later(value: str, said_at: datetime, affirmed_at: datetime) -> bool:
 
 
 def parse_closings(
-    data: Mapping[str, Any], vocabulary: Vocabulary, kin: Mapping[str, str], words: Kin, fold: Callable[[str], str]
-) -> Closings:
+    data: Mapping[str, Any], vocabulary: Vocabulary, kin: Mapping[str, str], words: Kin, fold: Callable[[str], str],
+    stems: Callable[[str], Collection[str]],
+) -> Closings:  # fmt: skip
     """From `closing.toml`.
 
     Args:
@@ -261,6 +286,7 @@ def parse_closings(
             "successor",
             "whom",
             "only_named",
+            "by_words",
         }
         ends, told = tuple(entry.get("ends", ())), tuple(entry.get("told", ()))
         named = str(entry.get("named", ""))
@@ -279,7 +305,12 @@ def parse_closings(
         kinds.append(
             Closing(
                 str(entry["event"]), values, ends, subjects, told, named, for_good, goes_on, successor, whom,
-                bool(entry.get("only_named", False)),
+                bool(entry.get("only_named", False)), bool(entry.get("by_words", False)),
             )
         )  # fmt: skip
-    return Closings(tuple(kinds), {one: tuple(fold(w).strip() for w in said) for one, said in words.items()}, fold)
+    by_kin = {one: tuple(fold(w).strip() for w in said) for one, said in words.items()}
+    aside = {s for said in data.get("aside", {}).values() for word in said for s in stems(word)}
+    alike = {
+        s: first for group in data.get("alike", ()) for first in [min(stems(group[0]))] for w in group for s in stems(w)
+    }
+    return Closings(tuple(kinds), by_kin, fold, stems, frozenset(aside), alike)

@@ -41,11 +41,13 @@ DateParts: TypeAlias = tuple[int | None, int | None, int | None]
 class Refining:
     """The words of `refining.toml`, both languages together.
 
-    `starts` gives the places in a folded text where a word begins, by the dictionary for Chinese.
+    `starts` gives the places in a folded text where a word begins, by the dictionary for Chinese; `stems` the words of a text
+    that tell something, whatever their form.
     """
 
     words: Mapping[str, tuple[str, ...]]
     starts: Callable[[str], Collection[int]]
+    stems: Callable[[str], Collection[str]]
 
     def of(self, relation: Relation | None) -> Finer:
         """How the values of a relation are refined; never, where it does not say."""
@@ -58,6 +60,7 @@ class Refining:
             Detail.MODEL: self._model,
             Detail.NAME: self._name,
             Detail.CALLED: self._called,
+            Detail.HABIT: self._habit,
         }[relation.refines]
 
     # ------------------------------------------------------------------ one way of refining each
@@ -115,6 +118,11 @@ class Refining:
             or re.fullmatch(rf"[，,]?(?:{said})\S+的{re.escape(coarse)}", fine) is not None
             or (_HAN_EDGE.search(coarse) is not None and re.fullmatch(rf"{re.escape(coarse)}[，,]?(?:{said})\S+", fine) is not None)
         )  # fmt: skip
+
+    def _habit(self, fine: str, coarse: str) -> bool:
+        """The same done with more said of it, in whatever form of the word: run every morning of running, 每天早上跑步 of 跑步."""
+        said, more = set(self.stems(coarse)), set(self.stems(fine))
+        return fine != coarse and bool(said) and said <= more and len(said) < len(more)
 
     # ------------------------------------------------------------------ parts
 
@@ -174,8 +182,10 @@ class Refining:
         return (found.get("year"), found.get("month"), found.get("day")) if "month" in found else None
 
 
-def parse_refining(data: Mapping[str, Any], starts: Callable[[str], Collection[int]]) -> Refining:
-    """From `refining.toml`: each table holds words by language.
+def parse_refining(
+    data: Mapping[str, Any], starts: Callable[[str], Collection[int]], stems: Callable[[str], Collection[str]]
+) -> Refining:
+    """From `refining.toml`: each table holds words by language. `starts` and `stems` are the segmenter's.
 
     Raises:
         SettingsError: a table is missing or holds something else than lists of words.
@@ -186,4 +196,4 @@ def parse_refining(data: Mapping[str, Any], starts: Callable[[str], Collection[i
         if not isinstance(table, Mapping) or not all(type(some) is list for some in table.values()):
             raise SettingsError(f'refining: write [{name}] as lists of words by language, such as en = ["named"]')
         words[name] = tuple(str(word) for some in table.values() for word in some)
-    return Refining(words, starts)
+    return Refining(words, starts, stems)

@@ -17,6 +17,8 @@ from jiyi.errors import SettingsError
 # Subjects that are not named in the text: the user, and the user's own side (我们公司, our team).
 USER = "@user"
 COMPANY = "@company"
+# Whoever is called what a correction says is wrong (Evan, not Ethan): looked up before it is judged.
+WHOEVER = "@whoever"
 SUBJECT_NAMES: Mapping[Language, Mapping[str, str]] = {
     Language.ZH: {USER: "用户", COMPANY: "贵司"},
     Language.EN: {USER: "User", COMPANY: "User's company"},
@@ -69,6 +71,7 @@ class Detail(StrEnum):
     MODEL = "model"  # iPhone → iPhone 15 Pro
     NAME = "name"  # Anna → Anna Keller
     CALLED = "called"  # a dog → a dog named Biscuit
+    HABIT = "habit"  # running → run every morning
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,14 +78,14 @@ class Distiller:
         *,
         zone: tzinfo,
         cleaned: Cleaned | None = None,
-        known: Callable[[Observation], bool] = lambda _: False,
+        known: Callable[[Observation], Observation | None] = lambda _: None,
     ) -> list[Observation]:
         """What one message states, in the order in which it states it.
 
         Only the user's own words are read (SPEC C4): any other role gives nothing. `zone` is where the user was: 昨天 is
         the day before the message's own day there (SPEC C8). `cleaned` is what is left to read of the text (SPEC C2), all
-        of it by default. `known`: whether what an observation speaks of is known by that name, asked where its words alone
-        do not tell (Toffee died: a dog, or a server).
+        of it by default. `known`: the observation, about what it speaks of where that is known by the name it is given, asked
+        where its words alone do not tell (Toffee died: a dog, or a server; Evan, not Ethan: whoever was called so); else None.
         """
         if message.role is not Role.USER or message.forgotten or message.digest or len(message.text) > MAX_TALK:
             return []
@@ -99,7 +99,7 @@ class Distiller:
             start, end = cleaned.original(f.start, f.end)
             told = (Evidence(message.seq, start, end, message.at, message.session, own=own),)
             observations.append(self._observation(f, cleaned.text, at, message.at, told, None, None))
-        return _distinct([o for o in observations if not o.known or known(o)])
+        return _distinct([o for said in observations if (o := known(said) if said.known else said) is not None])
 
     def plain(self, message: Message, *, zone: tzinfo, cleaned: Cleaned | None = None) -> list[Plain]:
         """The sentences of a message that plainly state something, whether or not the constructions read them; each stands
@@ -152,6 +152,20 @@ class Distiller:
         if source is not Source.DECLARED:
             observations = [replace(o, source=source, start=self.policy.start(source)) for o in observations]
         return _distinct(observations)
+
+    def about(self, observation: Observation, subject: str, name: str) -> Observation:
+        """The same said of another subject, by another relation of the vocabulary."""
+        relation, told = self.vocabulary.get(name), observation.triple
+        assert relation is not None
+        assert told is not None
+        return replace(
+            observation,
+            text=render(relation, subject, told.object, observation.language, negated=told.negated),
+            category=category_of(relation, subject),
+            importance=max(relation.importance, observation.importance),
+            triple=replace(told, subject=subject, relation=name),
+            keywords=keywords_of(relation),
+        )
 
     def value(self, relation: Relation, said: str, at: datetime, language: Language) -> str:
         """An object for comparing, as an observation of the relation has it."""

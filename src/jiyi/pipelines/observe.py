@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from jiyi.domain.belief import Verdict
+from jiyi.domain.belief import Observation, Verdict
 from jiyi.domain.memory import IncomingMessage, Message, Role, message_handle
-from jiyi.domain.plans import Actor, Verb
+from jiyi.domain.plans import Actor, Plan, Verb
 from jiyi.domain.scope import Scope, check_name
 from jiyi.domain.standing import Detail, RetentionPolicy
 from jiyi.domain.summary import SummaryPolicy
@@ -156,25 +156,28 @@ def distil_messages(
     Raises:
         PlanRefused: the span is one message, and the gateway will not do what it says.
     """
+
+    def judged(message: Message, read: Sequence[Observation]) -> Plan | None:
+        admitted = retaining.admit(unit, scope, message, read)
+        reason = f"said in {message_handle(message.seq)}, session {message.session}"
+        plan = judging.all(unit, scope, admitted.observations, Occasion(Verb.DISTIL, actor, now, reason))
+        plan = replace(plan, judgements=(*plan.judgements, *admitted.refusals))
+        return plan if plan.changes or any(j.verdict is Verdict.REFUSE for j in plan.judgements) else None
+
     applied = 0
     messages = [m for m in unit.messages.after_seq(scope, first - 1, last - first + 1) if m.seq <= last]
     still_needed: set[int] = set()
     for message in messages:
         if message.role is not Role.USER:
             continue
-        read = retaining.read(unit, scope, message, detail)
-        admitted = retaining.admit(unit, scope, message, read)
-        if not admitted.observations and not admitted.refusals:
-            continue
-        occasion = Occasion(
-            Verb.DISTIL, actor, now, f"said in {message_handle(message.seq)}, session {message.session}"
-        )
-        plan = judging.all(unit, scope, admitted.observations, occasion)
-        plan = replace(plan, judgements=(*plan.judgements, *admitted.refusals))
-        if not plan.changes and all(j.verdict is not Verdict.REFUSE for j in plan.judgements):
+        plan = judged(message, retaining.read(unit, scope, message, detail))
+        if plan is None:
             continue
         try:
             gateway.apply(unit, scope, plan)
+            for earlier, said in retaining.told_before(unit, scope, message, plan):
+                if (more := judged(earlier, said)) is not None:
+                    gateway.apply(unit, scope, more)
         except PlanRefused:
             if first == last:
                 raise

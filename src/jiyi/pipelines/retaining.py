@@ -8,7 +8,7 @@ span of other talk leaves one digest, all else is a tombstone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -18,7 +18,7 @@ from jiyi.domain.forgetting import BLOT
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Evidence, Language, Memory, Message, Role
 from jiyi.domain.plans import Actor, Change, Plan, Verb
-from jiyi.domain.relations import USER
+from jiyi.domain.relations import USER, WHOEVER
 from jiyi.domain.scope import Scope
 from jiyi.domain.settling import OUTRIGHT
 from jiyi.domain.standing import Detail, RetentionPolicy
@@ -35,6 +35,8 @@ LONGEST_WHOLE = 500
 SMALL = 1
 """Importance of what only `everything` keeps: it goes first (SPEC F3)."""
 CHUNK = 500
+EARLIER = 20
+"""So many messages with a name in them are read again once it is known whose it is."""
 
 _SEPARATOR = {Language.ZH: "、", Language.EN: ", "}
 _BETWEEN = re.compile(r"、|, ")
@@ -53,6 +55,7 @@ class Retaining:
     high_value: HighValue
     redaction: Redaction
     words: Callable[[str], list[str]]
+    stems: Callable[[str], frozenset[str]]
     policy: RetentionPolicy
 
     def detail(self, unit: Unit, scope: Scope) -> Detail:
@@ -69,7 +72,7 @@ class Retaining:
         legible = self.redaction.legible(message)
         cleaned = self.guard.read(legible).cleaned
         read = self.distiller.distil(
-            legible, zone=zone, cleaned=cleaned, known=lambda o: self._is_known(unit, scope, o)
+            legible, zone=zone, cleaned=cleaned, known=lambda o: self._about_known(unit, scope, o)
         )
         if detail is not Detail.BALANCED:
             sentences = self.distiller.plain(legible, zone=zone, cleaned=cleaned)
@@ -94,14 +97,46 @@ class Retaining:
         turns = turns_before(unit, scope, message, self.guard.policy.turns)
         return self.guard.admit(told, [self.redaction.legible(message)], turns)
 
-    def _is_known(self, unit: Unit, scope: Scope, observation: Observation) -> bool:
-        """Whether a fact of the relations that an observation asks for names what it speaks of: another than the user, else
-        what it tells."""
+    def _about_known(self, unit: Unit, scope: Scope, observation: Observation) -> Observation | None:
+        """The observation, where a fact of the relations that it asks for names what it speaks of: another than the user, else
+        what it tells. Who corrects a name corrects the one fact that tells it so."""
         assert observation.triple is not None
         subject = observation.triple.subject
-        spoken = observation.value if subject == USER else self.distiller.fold(subject).strip()
         facts = unit.memories.of_relations(scope, sorted(observation.known))
-        return any(within(m.value, spoken) or within(spoken, m.value) for m in facts)
+        if subject == WHOEVER:
+            told = {
+                (m.triple.subject, m.triple.relation) for m in facts if m.triple and m.value == observation.replaces
+            }
+            return self.distiller.about(observation, *told.pop()) if len(told) == 1 else None
+        spoken = observation.value if subject == USER else self.distiller.fold(subject).strip()
+        words = self.stems(spoken)
+        known = any(
+            within(m.value, spoken)
+            or within(spoken, m.value)
+            or (subject == USER and bool(words) and words <= self.stems(m.value))
+            for m in facts
+        )
+        return observation if known else None
+
+    def told_before(
+        self, unit: Unit, scope: Scope, message: Message, plan: Plan
+    ) -> Iterator[tuple[Message, list[Observation]]]:
+        """What earlier messages said of one who was not known by that name then, and is by a plan that a message led to: Toffee
+        died, before anybody heard of a dog called Toffee."""
+        naming = self.distiller.constructions.naming
+        told = (c.after.triple for c in plan.changes if c.before is None and c.after is not None and c.after.triple)
+        for name in {t.object for t in told if t.relation == naming and not t.negated}:
+            for earlier in reversed(unit.messages.containing(scope, [name], EARLIER)):
+                if earlier.seq < message.seq:
+                    asked = [o for o in self.read(unit, scope, earlier, self.detail(unit, scope)) if o.known]
+                    news = asked and [o for o in asked if not self._was_told(unit, scope, earlier, o)]
+                    if news:
+                        yield earlier, news
+
+    def _was_told(self, unit: Unit, scope: Scope, message: Message, observation: Observation) -> bool:
+        """Whether a memory of any status holds it from that message already."""
+        seqs = unit.memories.resting_on(scope, [message.seq]).get(message.seq, ())
+        return any(m.key == observation.key and m.value == observation.value for m in unit.memories.get(scope, seqs))
 
     def _named(self, plain: Plain) -> bool:
         return self.high_value.of_sentence(plain.words, plain.language) is not None

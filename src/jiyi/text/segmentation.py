@@ -362,6 +362,15 @@ class Segmenter:
             if len(word) > 1 and not word.isdigit() and any(not t.stop for t in self.query_terms(word))
         ]
 
+    def stems(self, text: str) -> frozenset[str]:
+        """The words of a text that tell something: no stop words, English ones by their stem, so that run and running are one."""
+        found: set[str] = set()
+        for match in _RUN.finditer(_clean(text)):
+            run, script = match.group(), str(match.lastgroup)
+            words = [(w, w) for w in self._cut(run)] if script == "han" else [_terms_of(run, script)[0][:2]]
+            found.update(term for term, word in words if not {term, word} & self._stops.keys())
+        return frozenset(found)
+
     def _find_user_words(self, clean: str) -> Iterator[tuple[int, str]]:
         """Every occurrence of every user word, overlapping ones too; those of letters only where they stand free."""
         text = _fold(clean)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from jiyi.domain.memory import Category, Language, Mode
-from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
+from jiyi.domain.relations import COMPANY, USER, WHOEVER, Relation, Vocabulary
 from jiyi.pipelines.distilling.clauses import Clause, View, trimmed
 from jiyi.pipelines.distilling.grammar import LAST, Constructions, Form, Grammar, compiled
 from jiyi.pipelines.distilling.narrowing import Narrowing
@@ -245,7 +245,9 @@ class Fitter:
         who = opening[1] if opening else self._subject(form, occurrence, view, clause, talk, slots)
         if who is None or not self._agrees(who, occurrence, talk):
             return []
-        if (form.who and who.kind not in form.who) or not _in_tense(form, view, slots):
+        # My husband Tom is one of mine, whatever he is called.
+        kinds = {who.kind, "kin"} if who.kin else {who.kind}
+        if (form.who and not kinds & form.who) or not _in_tense(form, view, slots):
             return []
         written = bool(opening) or "subject" in slots or "owner" in slots
         for relation, given in self._relations(form, occurrence, who, view, talk):
@@ -274,6 +276,10 @@ class Fitter:
             if talk.last is not None and talk.last[0].single and self.correcting(view, talk):
                 yield talk.last
             return
+        if form.relation == WHOEVER:
+            naming = self.vocabulary.get(self.constructions.naming)
+            yield from [(naming, WHOEVER)] if naming is not None else []
+            return
         if occurrence is None:
             relation = self.vocabulary.get(form.relation)
             relations: Sequence[Relation] = [relation] if relation is not None else []
@@ -297,7 +303,7 @@ class Fitter:
         slots: Mapping[str, tuple[int, int]],
     ) -> Who | None:
         """Who a clause speaks of that does not open with its subject: written elsewhere, carried over or implied."""
-        if form.relation == LAST:
+        if form.relation in (LAST, WHOEVER):
             return Who("implied")
         if "topic" in slots:
             span = Clause(*slots["topic"])

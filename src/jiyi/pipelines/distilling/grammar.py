@@ -17,7 +17,7 @@ from typing import Any
 from unicodedata import normalize
 
 from jiyi.domain.memory import Language, Mode
-from jiyi.domain.relations import relative_of_user
+from jiyi.domain.relations import WHOEVER, relative_of_user
 from jiyi.errors import SettingsError
 
 # A form takes its relation from what was named before it in the message (不对，是 30 万).
@@ -44,6 +44,7 @@ _BUILT_IN = {
     "unpast": r"(?![前后来])",
     "him": "(?<!吉)他",  # 弹吉他 speaks of nobody
     "rest": r".*",
+    "other_time": f"{TIME}+",
     "small": r"(?-i:[a-z])",
     "letters": r"[A-Za-z0-9-]*",
     "gerund": r"[A-Za-z-]+ing(?![A-Za-z])",
@@ -173,6 +174,7 @@ _ANYWHERE = (
     "message",
     "sentence",
     "clause",
+    "formerly",
     "question",
     "rest",
     "instruction",
@@ -249,7 +251,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
 
 def _named(form: Form) -> Iterable[str]:
     named = {*form.only, *form.also, *form.follows, *form.known, form.relation, form.from_party, form.second}
-    return named - {"", LAST}
+    return named - {"", LAST, WHOEVER}
 
 
 def relative(words: Mapping[str, Sequence[str]]) -> str:

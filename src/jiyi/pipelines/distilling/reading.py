@@ -315,7 +315,7 @@ class _Scan:
             if self.match("request", begin.start, begin.end):
                 break
             read, skip = self._read(self._hearsay(begin), parts[i + 1] if i + 1 < len(parts) else None)
-            if read and (self._taken_back(clause) or self._on_a_journey(read, clause)):
+            if read and (self._taken_back(clause, read) or self._on_a_journey(read, clause)):
                 read, skip = [], 0
             read = [self._meant(f, parts) for f in read]
             if explained is not None and (read or self._is_marker(clause)):
@@ -326,9 +326,13 @@ class _Scan:
             talk.span = (parts[-1].end, parts[-1].end)
         return found
 
-    def _taken_back(self, clause: Clause) -> bool:
-        """Whether the clause only asks, guesses or remembers what it seems to state."""
-        return self.search("question", clause.start, clause.end) or self.search("clause", clause.start, clause.end)
+    def _taken_back(self, clause: Clause, read: Sequence[Found] = ()) -> bool:
+        """Whether the clause only asks, guesses or remembers what it seems to state; who says what was and what is instead
+        remembers nothing but the old."""
+        where = clause.start, clause.end
+        if self.search("question", *where) or self.search("clause", *where):
+            return True
+        return not any(f.replaces for f in read) and self.search("formerly", *where)
 
     def _on_a_journey(self, read: Sequence[Found], clause: Clause) -> bool:
         """住在国贸附近, said of a hotel, is no residence."""
