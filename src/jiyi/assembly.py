@@ -45,6 +45,7 @@ from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.modelling.support import Support, Wording, parse_wordings
 from jiyi.pipelines.once import OnceView
 from jiyi.pipelines.recall import Recall
+from jiyi.pipelines.recalling.activation import Activation
 from jiyi.pipelines.recalling.arising import Arising
 from jiyi.pipelines.recalling.asking import Asking
 from jiyi.pipelines.recalling.facts import FactFinder
@@ -210,7 +211,7 @@ def assemble(
     arising = Arising(load_signs(segmenter), graphing.view)
     recall = Recall(
         indexing, read, Passages(indexing, settings.fusion), facts, settings.ranking, settings.confidence, settings.heat, settings.limits.query_chars, settings.tiers,
-        load_kinds(segmenter), embedding, arising,
+        load_kinds(segmenter), embedding, arising, Activation(graphing.view, segmenter, settings.confidence, settings.activation),
     )  # fmt: skip
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
     vectors = VectorView(wanted=embedding is not None)

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from jiyi.domain.activation import ActivationPolicy
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.forgetting import ForgettingPolicy
 from jiyi.domain.fusion import FusionPolicy
@@ -390,6 +391,7 @@ class Settings:
     fusion: FusionPolicy = field(default_factory=FusionPolicy)
     heat: HeatPolicy = field(default_factory=HeatPolicy)
     graph: GraphPolicy = field(default_factory=GraphPolicy)
+    activation: ActivationPolicy = field(default_factory=ActivationPolicy)
     profile: ProfilePolicy = field(default_factory=ProfilePolicy)
     working: WorkingPolicy = field(default_factory=WorkingPolicy)
     context: ContextPolicy = field(default_factory=ContextPolicy)

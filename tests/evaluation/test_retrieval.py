@@ -273,6 +273,32 @@ def test_the_sweep_of_the_command_line(jiyi: Cli, file: Path) -> None:
     assert len(points) == 1 + sum(len(values) for values in A2_TABLE.values())
 
 
+LINKED = [
+    ("t1", "s1", "Our competitor is Farhill."),
+    ("t2", "s2", "Nora works at Farhill."),
+    ("t3", "s3", "The bees moved into the blue hive."),
+]
+
+
+def test_an_ablation_tells_what_the_graph_adds(jiyi: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "linked.jsonl"
+    said = [{"id": i, "session": s, "text": t, "at": f"2026-03-01T09:0{n}:00Z"} for n, (i, s, t) in enumerate(LINKED)]
+    asked = [
+        {"question": "who is at the competitor?", "evidence": ["t2"], "category": "linked"},
+        {"question": "Where did the bees move?", "evidence": ["t3"], "category": "plain"},
+    ]
+    path.write_text(lines(*said, *asked), "utf-8")
+    printed = jiyi("eval", "ablation", "--set", str(path), "--via", "recall").stdout
+    assert "Without: activation.weight = 0." in printed
+    assert "| recall | linked | 1 | 1.000 | 1.000 | 0.000 | +1.000 | 1 / 0 |" in printed
+    assert "| recall | plain | 1 | 1.000 | 1.000 | 1.000 | +0.000 | 0 / 0 |" in printed
+    [found] = jiyi.json("eval", "ablation", "--set", str(path), "--via", "messages", "--off", "ranking.phrase=0")[
+        "found"
+    ]
+    assert [row["won"] for row in found["rows"]] == [0, 0, 0]
+    assert "unknown setting" in jiyi("eval", "ablation", "--set", str(path), "--off", "ranking.x=1", code=1).stderr
+
+
 # ------------------------------------------------------------------ regress
 
 

@@ -59,10 +59,10 @@ def meaning(share: float, nearness: float | None, policy: RankingPolicy) -> floa
     return policy.meaning * share * share * (0.5 + 0.5 * stands)
 
 
-def fused(words: float, meant: float) -> ScoreParts:
-    """Relevance by words and by meaning as one, in [0, 1]: meaning fills a part of what words leave open. So neither hides
-    the other, what both find comes first, and without vectors the words stand as they are."""
-    parts = (("words", words), ("meaning", (1 - words) * meant))
+def fused(words: float, meant: float, linked: float = 0.0) -> ScoreParts:
+    """Relevance by words, by meaning and by the graph as one, in [0, 1]: meaning fills a part of what words leave open, the
+    graph of what both do. So none hides another, what several find comes first, and without vectors the words stand as they are."""
+    parts = (("words", words), ("meaning", (1 - words) * meant), ("graph", (1 - words) * (1 - meant) * linked))
     return tuple((name, value) for name, value in parts if value)
 
 

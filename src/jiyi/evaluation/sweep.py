@@ -20,7 +20,9 @@ from jiyi.evaluation.contenders import Jiyi, Via, settings_tree
 from jiyi.evaluation.datasets.records import DataSet
 from jiyi.evaluation.retrieval import Meter, Result, ask_all, steps, tell_all
 
-READ_TIME = frozenset(("ranking", "fusion", "confidence", "heat", "context", "tiers", "limits", "profile"))
+READ_TIME = frozenset(
+    ("ranking", "fusion", "activation", "confidence", "heat", "context", "tiers", "limits", "profile")
+)
 """Groups of settings that change nothing of what is stored."""
 
 Grid = Mapping[str, Sequence[str]]

@@ -25,6 +25,8 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import WHOLE, SessionSummary
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError, StoreError
+from jiyi.pipelines.graph.then import GraphThen
+from jiyi.pipelines.graph.view import GraphView
 from jiyi.pipelines.history import read_versions
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.recall import Recall, Recollection
@@ -68,7 +70,8 @@ def recall_as_of(
     """Recall as it would have answered; ranked the same way, with confidence and age as of then."""
     if as_of.present:
         return recall(unit, scope, query, now, limit=limit, filters=filters)
-    then = UnitThen(unit, scope, as_of, recall.indexing)
+    view = None if recall.activation is None else recall.activation.view
+    then = UnitThen(unit, scope, as_of, recall.indexing, view)
     found = recall(then, scope, query, as_of.age_at(now), limit=limit, filters=filters)
     items = (replace(i, memory=then.memories.picture(i.memory)) if i.memory else i for i in found.items)
     return replace(found, items=tuple(items))
@@ -117,8 +120,12 @@ def versions_as_of(
 class UnitThen(Unit):
     """One scope as it was, for reading. Ledger, standing, jobs, schedule and tombstones are those of today."""
 
-    def __init__(self, unit: Unit, scope: Scope, as_of: AsOf, indexing: Indexing) -> None:
-        self._unit = unit
+    def __init__(
+        self, unit: Unit, scope: Scope, as_of: AsOf, indexing: Indexing, view: GraphView | None = None
+    ) -> None:
+        """`view`: how memories become a graph. Without it the graph is today's."""
+        self._unit, self._view = unit, view
+        self._graph: Graph | None = None
         self._memories = MemoriesThen(unit, scope, as_of)
         self._messages = unit.messages if as_of.known_at is None else MessagesThen(unit.messages, as_of.known_at)
         self._summaries = SummariesThen(unit.summaries, as_of.known_at)
@@ -175,8 +182,9 @@ class UnitThen(Unit):
 
     @property
     def graph(self) -> Graph:
-        """That of today: what held when is asked of its edges."""
-        return self._unit.graph
+        if self._graph is None:
+            self._graph = self._unit.graph if self._view is None else GraphThen(self._memories.seen, self._view)
+        return self._graph
 
     @property
     def graph_feed(self) -> GraphFeed:
@@ -209,6 +217,10 @@ class MemoriesThen(Memories):
             stored = list(known(unit.ledger.entries(scope), as_of.known_at).values())
         self.pictures: Mapping[int, Memory] = {m.seq: m for m in sorted(stored, key=lambda m: m.seq)}
         self._seen = self.pictures if as_of.valid_at is None else _standing(stored, as_of.valid_at)
+
+    @property
+    def seen(self) -> Collection[Memory]:
+        return self._seen.values()
 
     def picture(self, memory: Memory) -> Memory:
         """The memory with its own status instead of the one it has here."""

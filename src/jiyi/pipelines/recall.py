@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from jiyi.domain.activation import Activated
 from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.heat import Heat, HeatPolicy
 from jiyi.domain.memory import Memory, Message, Role, Status, Tier, memory_id, message_handle
@@ -19,6 +20,7 @@ from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.indexing import Indexing
+from jiyi.pipelines.recalling.activation import Activation, CameToMind
 from jiyi.pipelines.recalling.arising import Arising
 from jiyi.pipelines.recalling.facts import Asked, FactFinder, as_former, turns_of_another
 from jiyi.pipelines.recalling.filters import EVERYTHING, Filters, Span
@@ -121,6 +123,7 @@ class Recall:
     kinds: Kinds
     embedding: Embedding | None = None
     arising: Arising | None = None
+    activation: Activation | None = None
 
     def __call__(
         self, unit: Unit, scope: Scope, query: str, now: datetime, *, limit: int = 8, filters: Filters = EVERYTHING
@@ -142,17 +145,22 @@ class Recall:
         question = named(unit, scope, self._of_time(question, query, now), self.kinds, self.read.policy)
         dropped: list[tuple[str, str]] = []
         watch = Stopwatch()
+        mind = CameToMind(question) if self.activation is None else self.activation(unit, scope, question, now)
+        question = mind.question
+        watch.lap("graph")
         beside: list[Item] = []
         asked = self.facts.facts(unit, scope, question.text, question.core, now)
         facts = self._facts(unit, scope, question, asked, now, filters, dropped)
         watch.lap("facts")
         words = self.passages.find(unit, scope, question) if filters.messages else None
         watch.lap("words")
-        near = self._near(unit, scope, question, words, filters)
+        near = replace(self._near(unit, scope, question, words, filters), mind=mind.memories)
         watch.lap("meaning")
         found, relaxed = self._matches(unit, scope, question, words, near, now, limit, filters, dropped, beside)
         watch.lap("words")
         found += self._by_meaning(unit, scope, question, near, now, filters, dropped, {item.id for item in found})
+        if Kind.MEMORY in _text_kinds(filters):
+            found += self._in_mind(unit, scope, question, mind.memories, now, filters, dropped, {i.id for i in found})
         shown = {item.id for item in found}
         weak = [item for item in beside if item.id not in shown]
         dropped.extend((item.id, "covers too little of the question") for item in weak)
@@ -319,6 +327,24 @@ class Recall:
             found = (self._item(m, heats.get(m.item.seq), question, now, filters, dropped) for m in matches)
             items += [item for item in found if item is not None and item.id not in seen]
         return items
+
+    def _in_mind(
+        self,
+        unit: Unit,
+        scope: Scope,
+        question: Question,
+        mind: Mapping[int, Activated],
+        now: datetime,
+        filters: Filters,
+        dropped: list[tuple[str, str]],
+        seen: Collection[str],
+    ) -> list[Item]:
+        """Memories that only the graph leads to."""
+        lacking = [seq for seq in mind if memory_id(seq) not in seen]
+        heats = unit.memories.heat(scope, lacking)
+        matches = (Match(m, 0.0, 0.0, (), linked=mind[m.seq]) for m in unit.memories.get(scope, lacking))
+        found = (self._item(m, heats.get(m.item.seq), question, now, filters, dropped) for m in matches)
+        return [item for item in found if item is not None]
 
     def _item(
         self,
@@ -546,7 +572,7 @@ def _relevance(match: Match) -> ScoreParts:
     """What makes a match relevant; of a passage, as the fusion made it up."""
     parts = match.parts
     if parts is None or not parts.total:
-        return fused(match.relevance, match.meaning)
+        return fused(match.relevance, match.meaning, 0.0 if match.linked is None else match.linked.energy)
     share = match.relevance / parts.total
     return (
         ("words", parts.own * share), ("session", parts.session * share), ("turns beside", parts.neighbours * share)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from jiyi.domain.activation import Activated
 from jiyi.domain.fusion import Parts
 from jiyi.domain.memory import Memory, Message, message_handle
 from jiyi.domain.ranking import relevance
@@ -25,7 +26,7 @@ class Match:
     """A text that matched. `coverage` is the share of the question's information that it holds, in [0, 1].
 
     `relevance` is that by words. `cosine` is how near its meaning is, where that is what it was found by, and `meaning` how relevant that makes it.
-    `timely`: it was found by when it was said, and by nothing else.
+    `timely`: it was found by when it was said, and by nothing else. `linked`: how the graph leads to it.
     Of a passage of history `parts` are what its score is made of, and `over` the words of another turn that led to it.
     """
 
@@ -38,6 +39,7 @@ class Match:
     parts: Parts | None = None
     over: tuple[str, ...] = ()
     timely: bool = False
+    linked: Activated | None = None
 
 
 def match_texts(unit: Unit, scope: Scope, kind: Kind, question: Question, limit: int) -> list[Match]:
@@ -141,11 +143,15 @@ def found_by(match: Match) -> str:
     parts = match.parts
     if match.timely:
         return "was said in the time that is asked about"
+    linked = [] if match.linked is None else [f"is linked: {' → '.join(match.linked.way)} ({match.linked.energy:.2f})"]
     if parts is None and match.cosine is not None:
-        return f"is near in meaning ({match.cosine:.2f})"
+        return "; ".join([f"is near in meaning ({match.cosine:.2f})", *linked])
+    if parts is None and linked and not match.coverage:
+        return linked[0]
     if parts is None:
-        also = f"; is near in meaning ({match.meaning:.2f})" if match.meaning >= 0.005 else ""
-        return (f"matches {', '.join(match.words)}" if match.words else "contains the words as written") + also
+        also = [f"is near in meaning ({match.meaning:.2f})"] if match.meaning >= 0.005 else []
+        words = f"matches {', '.join(match.words)}" if match.words else "contains the words as written"
+        return "; ".join([words, *also, *linked])
     told = [f"matches {', '.join(match.words)} ({parts.own:.2f})"] if match.words else []
     if match.cosine is not None:
         told.append(f"is near in meaning ({match.cosine:.2f})")

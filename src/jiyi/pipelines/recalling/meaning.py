@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from jiyi.domain.activation import Activated
 from jiyi.domain.fusion import FusionPolicy
 from jiyi.domain.ranking import RankingPolicy, meaning
 from jiyi.domain.relevance import standing_out
@@ -18,19 +19,21 @@ from jiyi.ports import Kind, Unit
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """The nearest texts of each kind, best first; how far the nearest of all stands out, None without vectors; and how
-    relevant each is by its meaning, by number. Kinds are compared with one another: a cosine is a cosine."""
+    relevant each is by its meaning, by number. Kinds are compared with one another: a cosine is a cosine. `mind`: memories that
+    the graph leads to."""
 
     near: Mapping[Kind, Sequence[Neighbour]] = field(default_factory=dict)
     nearness: float | None = None
     relevant: Mapping[Kind, Mapping[int, float]] = field(default_factory=dict)
+    mind: Mapping[int, Activated] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> Sequence[Neighbour]:
         return self.near.get(kind, ())
 
     def beside(self, kind: Kind, matches: Iterable[Match]) -> list[Match]:
-        """Matches by words, with what their meaning adds."""
-        relevant = self.relevant.get(kind, {})
-        return [replace(m, meaning=relevant.get(m.item.seq, 0.0)) for m in matches]
+        """Matches by words, with what their meaning adds, and of memories the graph."""
+        relevant, mind = self.relevant.get(kind, {}), self.mind if kind is Kind.MEMORY else {}
+        return [replace(m, meaning=relevant.get(m.item.seq, 0.0), linked=mind.get(m.item.seq)) for m in matches]
 
 
 def find_meaning(

@@ -11,6 +11,7 @@ import typer
 
 from jiyi.embedders import open_local
 from jiyi.errors import InputError
+from jiyi.evaluation.ablation import GRAPH_OFF, ablate, ablation_steps, ablation_table
 from jiyi.evaluation.contenders import Contender, Jiyi, Via
 from jiyi.evaluation.datasets.records import DataSet
 from jiyi.evaluation.labelled import OWN, SETS, Choice, read_sets
@@ -239,6 +240,39 @@ def sweep(
     with call.out.progress("telling and asking", sweep_steps(data_set, chosen), "step") as step:
         points = list(sweep_settings(data_set, chosen, settings_of(setting), _via(via), step))
     _publish(call, {"run": "sweep", "points": [p.data() for p in points]}, sweep_table(points), save, markdown_file)
+
+
+def ablation(
+    call: Call,
+    data: Data = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME", help="As for `eval retrieval`. By default locomo and memdaily."),
+    ] = None,
+    half: Half = DEVELOPMENT,
+    limit: Limit = None,
+    off: Annotated[
+        list[str] | None,
+        typer.Option("--off", metavar="NAME=VALUE", help="What switches the part off; by default the graph's channel."),
+    ] = None,
+    via: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VERB", help="messages, recall or context; may be repeated. By default the last two."),
+    ] = None,
+    setting: Setting = None,
+    save: Save = None,
+    markdown_file: MarkdownFile = None,
+) -> None:
+    """Show what a part of recall adds, by category: the same memories are asked with it and without."""
+    chosen = read_chosen(sets or ["locomo", "memdaily"], data, half=half, limit=limit)
+    switched, base = settings_of(off or [GRAPH_OFF]), settings_of(setting)
+    vias = [_via(name) for name in via or (Via.RECALL.value, Via.CONTEXT.value)]
+    total = sum(ablation_steps(one, switched, vias) for one in chosen)
+    with call.out.progress("telling and asking", total, "step") as step:
+        found = [ablated for one in chosen for ablated in ablate(one, switched, base, vias, step)]
+    told = ", ".join(f"{name} = {value}" for name, value in switched.items())
+    document = {"run": "ablation", "off": switched, "found": [one.data() for one in found]}
+    _publish(call, document, ablation_table(found, told), save, markdown_file)
 
 
 def regress(
