@@ -59,7 +59,8 @@ def fill(store: Store, scope: Scope, edges: int, chance: random.Random) -> list[
 def walk(unit: Unit, scope: Scope, start: str, hops: int) -> None:
     seen, level = {start}, [start]
     for _ in range(hops):
-        ahead = {link.other(node) for node in level for link in unit.graph.links(scope, node)}
+        near = unit.graph.links_of(scope, level)
+        ahead = {link.other(node) for node in level for link in near[node]}
         level = [node for node in ahead if node not in seen]
         seen |= ahead
 

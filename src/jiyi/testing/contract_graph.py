@@ -51,7 +51,12 @@ def keep(store: Store, edges: Sequence[Edge] = OURS, scope: Scope = ME) -> None:
 
 def links(store: Store, node: str, *relations: str, scope: Scope = ME, limit: int = 99) -> list[Link]:
     with store.read() as unit:
-        return unit.graph.links(scope, node, relations, limit)
+        found = unit.graph.links(scope, node, relations, limit)
+        # Several at once are answered as each alone.
+        together = unit.graph.links_of(scope, [node, "Acme", "nobody"], relations, limit)
+        assert together[node] == found
+        assert together["nobody"] == []
+        return found
 
 
 class GraphContract(Contract):

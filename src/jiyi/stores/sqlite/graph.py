@@ -148,6 +148,35 @@ class SqliteGraph(Graph):
                     found[row[0]] = link_of(row)
         return sorted(found.values(), key=lambda link: (link.edge.relation, -link.edge.memory))
 
+    def links_of(
+        self, scope: Scope, nodes: Collection[str], relations: Collection[str] = (), limit: int = 1000
+    ) -> dict[str, list[Link]]:
+        """Of all nodes in three statements. Only where there are more edges than the limit each is asked for by itself, since then
+        it matters which of them come first."""
+        owner = self._access.owner(scope)
+        found: dict[str, dict[int, Link]] = {node: {} for node in nodes}
+        if owner is None or not found:
+            return {node: [] for node in found}
+        names = """
+            SELECT n.key, head.name FROM json_each(?) AS wanted
+            CROSS JOIN graph_name AS head ON head.owner = ? AND head.name = wanted.value
+            CROSS JOIN graph_name AS n ON n.node = head.key
+        """
+        heads = dict(self._access.rows(names, (json.dumps(list(found)), owner)))
+        only = f"AND e.relation IN ({marks(len(relations))})" if relations else ""
+        for end in ("subject", "object"):
+            sql = f"""
+                SELECT e.{end}, {_EDGE}, {_NODES} FROM json_each(?) AS k CROSS JOIN graph_edge AS e ON e.{end} = k.value {only}
+                {_ENDS} LIMIT ?
+            """
+            rows = self._access.rows(sql, (json.dumps(list(heads)), *relations, at_most(limit + 1)))
+            if len(rows) > limit:
+                return {node: self.links(scope, node, relations, limit) for node in found}
+            for key, *row in rows:
+                found[heads[key]][row[0]] = link_of(tuple(row))
+        in_order = {n: sorted(some.values(), key=lambda k: (k.edge.relation, -k.edge.memory)) for n, some in found.items()}
+        return in_order
+
     def listing(
         self, scope: Scope, relations: Collection[str] = (), *, after: int = 0, limit: int = 1000
     ) -> list[Link]:
