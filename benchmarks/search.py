@@ -28,8 +28,8 @@ from benchmarks.report import cells, table
 from benchmarks.timing import Times, interleave
 from benchmarks.vectors import peak_mb, quantised
 from jiyi.assembly import open_memory
+from jiyi.embedders import open_local
 from jiyi.memory_layer import MemoryLayer
-from jiyi.models.local import local_embedder
 from jiyi.ports import Embedder
 from jiyi.stores.chroma import ChromaEngine, open_chroma
 
@@ -103,7 +103,7 @@ class Talk:
 
 
 def opened(path: Path, embedder: str) -> MemoryLayer:
-    own = None if embedder == "none" else QuickDocuments(local_embedder(embedder))
+    own = None if embedder == "none" else QuickDocuments(open_local(embedder))
     return open_memory(path, embedder=own, worker=False, clock=lambda: NOW)
 
 
@@ -155,7 +155,7 @@ def measure(folder: Path) -> tuple[list[list[str]], dict[str, Any]]:
                 everything = [turn for talk in (*talks.values(), *others) for turn in talk.turns()]
                 recipe.load(recipe.prepare(everything))  # type: ignore[arg-type]
         engine = open_things.enter_context(closing(open_chroma(str(folder / "search-chroma"))))
-        real, quick = local_embedder("use"), QuickDocuments(local_embedder("use"))
+        real, quick = open_local("use"), QuickDocuments(open_local("use"))
         rows, found = [], dict[str, Any]()
         for size, talk in talks.items():
             if size <= LARGEST_IN_CHROMA:

@@ -30,8 +30,8 @@ from benchmarks.timing import Times, interleave
 from jiyi import open_memory
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import Neighbour, Vector
+from jiyi.embedders import LOCAL, open_local
 from jiyi.evaluation.pairs import by_embedder, by_recall, load_distractors, load_pairs, measure
-from jiyi.models.local import NAMES, local_embedder
 from jiyi.ports import Kind
 from jiyi.settings import EmbedderName
 from jiyi.stores.chroma import ChromaEngine, open_chroma
@@ -48,7 +48,7 @@ LARGEST_IN_CHROMA = 10_000
 """Chroma takes about a millisecond a vector to build."""
 TARGETS_MS = {1_000: 0.25, 10_000: 2.0, 100_000: 20.0}
 EMBEDDED = 200
-FINDERS: tuple[EmbedderName, ...] = ("none", "use", "e5", "both")
+FINDERS: tuple[EmbedderName, ...] = ("none", "use", "e5", "both", "all")
 
 
 def vectors(count: int, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -177,7 +177,7 @@ def peak_mb() -> float:
 
 def embed(name: str) -> None:
     """In a process of its own: what one embedder costs, as JSON."""
-    embedder = local_embedder(name)
+    embedder = open_local(name)
     texts = random.Random(3).sample(load_distractors(), EMBEDDED)
     begun = time.process_time()
     embedder.query("hello")
@@ -200,7 +200,7 @@ def embed(name: str) -> None:
 
 def measure_embedding() -> tuple[list[list[str]], dict[str, Any]]:
     rows, found = [], dict[str, Any]()
-    for name in NAMES:
+    for name in LOCAL:
         command = [sys.executable, "-m", "benchmarks.vectors", "--embed", name]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         told: Mapping[str, float] = json.loads(done.stdout)
@@ -210,9 +210,9 @@ def measure_embedding() -> tuple[list[list[str]], dict[str, Any]]:
     return rows, found
 
 
-def find_pairs(name: EmbedderName) -> tuple[list[list[str]], dict[str, Any]]:
+def find_pairs(name: EmbedderName, file: str = "pairs") -> tuple[list[list[str]], dict[str, Any]]:
     """What one embedder finds, its vectors alone and through `recall`; "none" is recall by words."""
-    pairs = load_pairs()
+    pairs = load_pairs(file)
     pool = [*(p.memory for p in pairs), *load_distractors()]
     rows, found = [], dict[str, Any]()
     with (
@@ -221,7 +221,7 @@ def find_pairs(name: EmbedderName) -> tuple[list[list[str]], dict[str, Any]]:
     ):
         ways = {"recall": by_recall(layer, pool)}
         if name != "none":
-            ways["vectors alone"] = by_embedder(pool, local_embedder(name))
+            ways["vectors alone"] = by_embedder(pool, open_local(name))
         for way, ranking in ways.items():
             results = list(measure(pairs, ranking))
             found[way] = {
@@ -248,13 +248,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--dir", type=Path)
     parser.add_argument("--report", type=Path)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--embed", choices=NAMES, help="measure one embedder in this process and print it")
+    parser.add_argument("--embed", choices=LOCAL, help="measure one embedder in this process and print it")
     parser.add_argument("--pairs", choices=FINDERS, help="measure what one embedder finds and print it")
+    parser.add_argument("--developer", action="store_true", help="with --pairs: by the pairs that things are tried on")
     chosen = parser.parse_args(arguments)
     if chosen.embed:
         return embed(chosen.embed)
     if chosen.pairs:
-        return print(pairs_table(find_pairs(chosen.pairs)[0]))
+        return print(pairs_table(find_pairs(chosen.pairs, "pairs_developer" if chosen.developer else "pairs")[0]))
     searching, searched = measure_search(chosen.dir)
     embedding, embedded = measure_embedding()
     finding, found = measure_pairs()

@@ -108,7 +108,7 @@ def open_memory(
         clock: what time it is, as an aware datetime.
         reindexing: open although the text index was built with another segmenter, in order to rebuild it.
         chat: a language model of your own to distil with, in place of the one that the settings name.
-        embedder: "none", "use", "e5", "both" or "endpoint", as the setting of that name; or an embedder of your own.
+        embedder: "none", "use", "e5", "both", "all" or "endpoint", as the setting of that name; or an embedder of your own.
         overrides: single settings, e.g. `timezone="Asia/Shanghai"`, `worker=False`.
 
     Raises:
@@ -205,7 +205,7 @@ def assemble(
     constructions = load_constructions()
     facts = load_facts(vocabulary, segmenter, constructions)
     read = QuestionReader(
-        segmenter, load_synonyms(segmenter, settings.synonyms), load_announcements(), load_times(), settings.fusion
+        segmenter, load_synonyms(segmenter, settings.synonyms), load_announcements(), load_times(), settings.fusion, load_voice()
     )  # fmt: skip
     graphing = open_graphing(settings, vocabulary, segmenter)
     arising = Arising(load_signs(segmenter), graphing.view)

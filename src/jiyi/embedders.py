@@ -20,6 +20,8 @@ from jiyi.text.voice import Voice
 
 log = logging.getLogger("jiyi.embedders")
 
+ALL = "all"
+LOCAL = ("use", "e5", "both", ALL)
 EMBEDDER, EMBEDDERS = "embedder", "embedders"
 """Names of what a database stores of its embedders: who embedded last, and how each is opened again."""
 REMEMBERED = ("preset", "name", "base_url", "key_env", "dimension")
@@ -70,11 +72,15 @@ def _embedder(settings: Settings, store: Store, clock: Clock, environment: Mappi
 
 
 def open_local(name: str) -> Embedder:
-    """An embedding model that runs in this process: use, e5 or both.
+    """An embedding model that runs in this process, one of `LOCAL`.
 
     Raises:
         SettingsError: there is no such model. MissingExtra: its packages are not installed; names the extra that brings them.
     """
+    if name == ALL:
+        from jiyi.models.english import all_embedder
+
+        return all_embedder()
     from jiyi.models.local import local_embedder
 
     return local_embedder(name)
@@ -119,7 +125,7 @@ def vector_rules(settings: Settings, own: Embedder | None) -> VectorRules:
     """
     if own is None and settings.embedder == "none" and settings.vector_engine is None:
         return VectorRules()  # Who has no vectors need not load numpy.
-    if own is None and settings.embedder in ("use", "e5", "both"):
+    if own is None and settings.embedder in LOCAL:
         import jiyi.models.local  # noqa: F401 - first, so that a missing package is called by the extra that brings it all
     from jiyi.stores.scanning import numpy_scan
 

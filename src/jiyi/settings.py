@@ -39,7 +39,7 @@ from jiyi.errors import SettingsError
 from jiyi.text.redaction import RedactionPolicy
 
 TextIndexName = Literal["postings", "native"]
-EmbedderName = Literal["none", "use", "e5", "both", "endpoint"]
+EmbedderName = Literal["none", "use", "e5", "both", "all", "endpoint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +367,7 @@ class Settings:
     dictionary: str | None = None
     # A TOML file with stop words of your own ([function] and [generic], zh and en) in place of the shipped ones.
     stop_words: str | None = None
-    # What makes vectors, so that texts are found by meaning: none; use, e5 or both (the extra local, offline); endpoint (see
+    # What makes vectors, so that texts are found by meaning: none; use, e5 or both (extra local) or all (extra local-en), offline; endpoint (see
     # embedding).
     embedder: EmbedderName = "none"
     # A TOML file with synonyms of your own ([zh] and [en], each with lists `same` and `near`), beside the shipped ones.

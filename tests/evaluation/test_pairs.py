@@ -24,6 +24,16 @@ def test_there_are_enough_and_they_share_no_word() -> None:
     assert distractors == load_distractors()
 
 
+def test_pairs_to_try_things_on_are_others() -> None:
+    tried, measured, segmenter = load_pairs("pairs_developer"), load_pairs(), load_segmenter()
+    counts = Counter(p.group for p in tried)
+    assert min(counts["paraphrase.zh"], counts["paraphrase.en"]) >= 30
+    assert [p for p in tried if p.group != "exact" and shared_words(p, segmenter)] == []
+    texts = [{text for p in pairs for text in (p.memory, p.question)} for pairs in (tried, measured)]
+    assert texts[0] & texts[1] == set()
+    assert {p.memory for p in tried} & set(load_distractors()) == set()
+
+
 def test_the_measure() -> None:
     pairs = [Pair("a", "m0", "q0"), Pair("a", "m1", "q1"), Pair("b", "m2", "q2")]
     answers = {"q0": [0, 1], "q1": [0, 2, 1], "q2": [5, 6, 7, 8, 9, 2]}

@@ -58,3 +58,24 @@ def test_who_has_no_embedder_does_not_load_numpy() -> None:
     code = "import sys, jiyi; m = jiyi.open_memory('reference', worker=False); m.close(); print('numpy' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+WITHOUT_THE_MODEL_FOR_ENGLISH = """
+import sys
+sys.modules["onnxruntime"] = None  # as if it were not installed
+from jiyi.embedders import open_local
+from jiyi.errors import MissingExtra
+
+assert open_local("both").dimension == 896
+try:
+    open_local("all")
+except MissingExtra as error:
+    print(error)
+"""
+
+
+def test_both_works_without_the_model_for_english() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_MODEL_FOR_ENGLISH], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'jiyi[local-en]'" in run.stdout

@@ -147,3 +147,13 @@ def test_reading_warms_what_was_read_without_writing_each_time(layer: MemoryLaye
         assert me.recall("书架").items
     layer.work()
     assert texts(me, "绿萝")[0] == "绿萝放在书架上"
+
+
+def test_the_user_is_no_word_that_tells_memories_of_the_user_apart(layer: MemoryLayer) -> None:
+    me = layer.scope("u1")
+    for text in ("用户在学吉他", "用户来自湖南", "用户表有三百行", "青霉素会让我起疹子"):
+        me.remember(text)
+    assert [item.text for item in me.recall("用户对什么药过敏").items if "用户" in item.text] == []
+    assert "三百行" in me.recall("用户表").items[0].text
+    # Where nothing else was asked, everything about the user is what was asked for.
+    assert {"用户在学吉他"} <= {item.text for item in me.recall("介绍一下用户").items}

@@ -18,6 +18,10 @@ from jiyi.text.voice import Voice
         ("Why is  the user late?", "Why am I late?"),
         ("the user's aunt", "my aunt"),
         ("User has a cat", "I have a cat"),
+        ("where was the user's boat", "where was my boat"),
+        ("is the user’s aunt well", "is my aunt well"),
+        ("pets of the user", "pets of mine"),
+        ("what suits the user", "what suits me"),
         ("User's cat's name is Momo", "my cat's name is Momo"),
     ],
 )

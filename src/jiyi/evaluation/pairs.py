@@ -44,8 +44,9 @@ class Found:
     rank: float
 
 
-def load_pairs() -> list[Pair]:
-    document = _document()
+def load_pairs(name: str = "pairs") -> list[Pair]:
+    """The pairs that are measured on; of "pairs_developer" those that everything is tried on and chosen by."""
+    document = _document(name)
     return [
         Pair(group if group == "exact" else f"{group}.{_language(p['question'])}", p["memory"], p["question"])
         for group in GROUPS
@@ -110,8 +111,8 @@ def by_recall(layer: MemoryLayer, pool: Sequence[str]) -> Ranking:
     return ranking
 
 
-def _document() -> Mapping[str, Any]:
-    return tomllib.loads((resources.files("jiyi") / "evaluation" / "pairs.toml").read_text("utf-8"))
+def _document(name: str = "pairs") -> Mapping[str, Any]:
+    return tomllib.loads((resources.files("jiyi") / "evaluation" / f"{name}.toml").read_text("utf-8"))
 
 
 def _language(text: str) -> str:

@@ -43,7 +43,7 @@ TALKS = Path(__file__).with_name("silence.toml")
 DEVELOPER, HELD_OUT = "developer", "held-out"
 HALVES = (DEVELOPER, HELD_OUT)
 BOTH = "both"
-EMBEDDERS = ("none", "use", "e5", "both")
+EMBEDDERS = ("none", "use", "e5", "both", "all")
 """What may find by meaning beside words: nothing, or a model in this process."""
 LANGUAGES = ("zh", "en", "mixed")
 ASKED: Final = "asked"

@@ -2,7 +2,8 @@
 
 `use` is Google's Universal Sentence Encoder, multilingual (16 languages): small, quick, and best across languages.
 `e5` is multilingual-e5-small at four bits: best within a language, and slower. `both` puts their vectors side by side, which
-is best of all where a store is bilingual: docs/decisions/0019-vectors-are-a-view.md has the figures.
+is best of all where a store is bilingual: docs/decisions/0019-vectors-are-a-view.md has the figures. `all` is `both` with a model
+for English beside it (models/english.py).
 """
 
 from __future__ import annotations
@@ -42,8 +43,17 @@ QUIET = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
 class LocalEmbedder(Embedder):
     """A model in this process. It is loaded at the first use, once for all memories that are open."""
 
-    def __init__(self, name: str, dimension: int, encode: Callable[[list[str]], NDArray[float32]]) -> None:
-        self._name, self._dimension, self._encode = name, dimension, encode
+    def __init__(
+        self,
+        name: str,
+        dimension: int,
+        encode: Callable[[list[str]], NDArray[float32]],
+        ask: Callable[[str], NDArray[float32]] | None = None,
+    ) -> None:
+        """Args:
+        ask: how a question is embedded, where that is otherwise than what answers it.
+        """
+        self._name, self._dimension, self._encode, self._ask = name, dimension, encode, ask
 
     @property
     def name(self) -> str:
@@ -61,7 +71,7 @@ class LocalEmbedder(Embedder):
         return found
 
     def query(self, text: str) -> NDArray[float32]:
-        found: NDArray[float32] = self.documents([text])[0]
+        found: NDArray[float32] = self.documents([text])[0] if self._ask is None else self._ask(prepared(text))
         return found
 
     def close(self) -> None:
@@ -80,8 +90,10 @@ def local_embedder(name: str) -> LocalEmbedder:
         case "e5":
             return LocalEmbedder("local/e5-small-q4", 384, _e5)
         case "both":
-            return LocalEmbedder("local/use-3-and-e5-small-q4-1", 896, _both)
-    raise SettingsError(f"embedder = {name!r}: choose one of {', '.join(NAMES)}")
+            return LocalEmbedder(
+                "local/use-3-and-e5-small-q4-1", 896, both, lambda text: unit_length(asked(text)[None])[0]
+            )
+    raise SettingsError(f"embedder = {name!r}: choose one of {', '.join(NAMES)} or all")
 
 
 @cache
@@ -131,14 +143,14 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 def _use(texts: list[str]) -> NDArray[float32]:
     with _loading:
         model = _use_model()
-    return _unit_length(model.encode(texts))
+    return unit_length(model.encode(texts))
 
 
 def _e5(texts: list[str]) -> NDArray[float32]:
     with _loading:
         model = _e5_model()
     # The query prefix on both sides: measured, better for short texts than the documented pair.
-    return _unit_length(model.query(texts))
+    return unit_length(model.query(texts))
 
 
 USE_SHARE = 0.4
@@ -147,29 +159,51 @@ LANGUAGE_SHARE = 0.7
 """How much of what tells e5's vectors of two languages apart is taken away. With all of it, more is lost within a language."""
 
 
-def _both(texts: list[str]) -> NDArray[float32]:
-    """Changing a number here changes the vectors: the name of the model must change too."""
+QUESTION_SHARE = 0.5
+"""How much of what all questions of a language have in common is taken away of each. It changes no vector that is kept."""
+
+
+def both(texts: list[str]) -> NDArray[float32]:
+    """Changing a number here changes the vectors: the names of the models must change too."""
     use, e5 = np.sqrt(USE_SHARE) * _use(texts), np.sqrt(1 - USE_SHARE) * _centred(texts)
-    return _unit_length(np.concatenate([use, e5], axis=1))
+    return unit_length(np.concatenate([use, e5], axis=1))
+
+
+def asked(question: str) -> NDArray[float32]:
+    """A question for what `both` embedded, shorter than one: without what makes it a question, for some memories are near
+    every question, whatever it asks."""
+    found: NDArray[float32] = both([question])[0] - QUESTION_SHARE * _asking()[language_of(question, Language.EN)]
+    return found
+
+
+@cache
+def _asking() -> dict[Language, NDArray[float32]]:
+    """What the questions of a language have in common."""
+    return {language: both(some).mean(axis=0) for language, some in sentences("questions.toml").items()}
+
+
+def sentences(file: str) -> dict[Language, list[str]]:
+    """The sentences of a file beside this one, by language."""
+    found = tomllib.loads((resources.files("jiyi") / "models" / file).read_text("utf-8"))
+    return {language: found[language.value] for language in Language}
 
 
 def _centred(texts: list[str]) -> NDArray[float32]:
     """e5 puts every sentence near every other, and those of one language nearer: without that part, what differs counts."""
     means = _means()
     languages = [means[language_of(text, Language.EN)] for text in texts]
-    return _unit_length(_e5(texts) - np.stack(languages))
+    return unit_length(_e5(texts) - np.stack(languages))
 
 
 @cache
 def _means() -> dict[Language, NDArray[float32]]:
     """What is taken away of a sentence of each language."""
-    sentences = tomllib.loads((resources.files("jiyi") / "models" / "centre.toml").read_text("utf-8"))
-    own = {language: _e5(sentences[language.value]).mean(axis=0) for language in Language}
+    own = {language: _e5(some).mean(axis=0) for language, some in sentences("centre.toml").items()}
     middle = np.mean(list(own.values()), axis=0)
     return {language: middle + LANGUAGE_SHARE * (mean - middle) for language, mean in own.items()}
 
 
-def _unit_length(rows: NDArray[Any]) -> NDArray[float32]:
+def unit_length(rows: NDArray[Any]) -> NDArray[float32]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     found: NDArray[float32] = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
     return found

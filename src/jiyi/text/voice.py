@@ -23,7 +23,9 @@ class Voice:
         anywhere, first = _folded(ways), _folded(opening or {})
         self._ways = {**first, **anywhere}
         others = "|".join(rf"\s+{re.escape(w)}\b" if w[0] < "\u2e80" else re.escape(w) for w in not_before)
-        self._pattern = re.compile(rf"(?:{_any(anywhere)}|^(?:{_any(first)}))(?!{others or '(?!)'})", re.IGNORECASE)
+        self._pattern = re.compile(
+            rf"(?:{_any(anywhere)}|^(?:{_any(first)}))(?![\'’]s\b|{others or '(?!)'})", re.IGNORECASE
+        )
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> Voice:

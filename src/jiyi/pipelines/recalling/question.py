@@ -17,6 +17,7 @@ from jiyi.text.query_reading import Announcements, quoted
 from jiyi.text.segmentation import QueryTerm, Segmenter
 from jiyi.text.synonyms import Synonyms, Wider
 from jiyi.text.times import Times
+from jiyi.text.voice import Voice
 
 Stretch = tuple[datetime, datetime]
 
@@ -105,16 +106,17 @@ class QuestionReader:
     announcements: Announcements
     times: Times
     policy: FusionPolicy
+    voice: Voice
 
     def __call__(self, query: str, now: datetime) -> Question:
         """Read a query. `now` is the instant of asking, in the zone of whoever asks."""
         isolated, policy = self.announcements.isolate(query), self.policy
-        core = read_question(isolated.core, self.segmenter)
+        core = self._own(isolated.core)
         content = list(core.content)
         if isolated.rest:
             have = {t.text for t in content}
             share = policy.beside_question if isolated.announced else policy.around_question
-            rest = read_question(isolated.rest, self.segmenter).content if share > 0 else ()
+            rest = self._own(isolated.rest).content if share > 0 else ()
             content += [replace(t, weight=t.weight * share) for t in rest if t.text not in have]
         content = content[:MAX_QUERY_TERMS]
         room = min(policy.wider_words, MAX_QUERY_TERMS - len(content))
@@ -132,6 +134,13 @@ class QuestionReader:
             quotes=tuple(self.segmenter.fold(quote) for quote in quoted(query)),
             times=tuple(self._times(query, now)),
         )
+
+    def _own(self, text: str) -> Question:
+        """The terms of a text as the user would say it: in their own memory "the user" is in every other text, and tells
+        nothing. Unless nothing else is left."""
+        read, own = read_question(text, self.segmenter), self.voice(text)
+        voiced = read if own == text else read_question(own, self.segmenter)
+        return replace(voiced, asks=read.asks) if voiced.content else read
 
     def _times(self, query: str, now: datetime) -> list[Stretch]:
         """The stretches that the question names; a time to come boosts nothing, since nothing was said in it yet."""

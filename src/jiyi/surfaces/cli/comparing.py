@@ -187,7 +187,9 @@ def schemes(
     limit: Limit = None,
     embedder: Annotated[
         str,
-        typer.Option(metavar="NAME", help="For the schemes with vectors: use, e5, both, or none to leave them out."),
+        typer.Option(
+            metavar="NAME", help="For the schemes with vectors: use, e5, both, all, or none to leave them out."
+        ),
     ] = "use",
     window: Annotated[
         int, typer.Option(metavar="TOKENS", min=0, help="Of the model that everything is stuffed into; 0: no bound.")

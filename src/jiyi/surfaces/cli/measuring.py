@@ -207,7 +207,9 @@ def silence(
         int,
         typer.Option(metavar="N", min=0, help="Show N questions of each kind that went wrong, developer half only."),
     ] = 0,
-    embedder: Annotated[str, typer.Option(metavar="NAME", help="Find by meaning as well: use, e5 or both.")] = "none",
+    embedder: Annotated[
+        str, typer.Option(metavar="NAME", help="Find by meaning as well: use, e5, both or all.")
+    ] = "none",
 ) -> None:
     """Measure whether the context block says nothing when nothing relevant is known, as a Markdown table.
 
