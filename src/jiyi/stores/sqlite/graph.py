@@ -162,7 +162,7 @@ class SqliteGraph(Graph):
             CROSS JOIN graph_name AS head ON head.owner = ? AND head.name = wanted.value
             CROSS JOIN graph_name AS n ON n.node = head.key
         """
-        heads = dict(self._access.rows(names, (json.dumps(list(found)), owner)))
+        heads: dict[int, str] = dict(self._access.rows(names, (json.dumps(list(found)), owner)))
         only = f"AND e.relation IN ({marks(len(relations))})" if relations else ""
         for end in ("subject", "object"):
             sql = f"""
@@ -174,8 +174,7 @@ class SqliteGraph(Graph):
                 return {node: self.links(scope, node, relations, limit) for node in found}
             for key, *row in rows:
                 found[heads[key]][row[0]] = link_of(tuple(row))
-        in_order = {n: sorted(some.values(), key=lambda k: (k.edge.relation, -k.edge.memory)) for n, some in found.items()}
-        return in_order
+        return {n: sorted(some.values(), key=lambda k: (k.edge.relation, -k.edge.memory)) for n, some in found.items()}
 
     def listing(
         self, scope: Scope, relations: Collection[str] = (), *, after: int = 0, limit: int = 1000
