@@ -57,8 +57,8 @@ from jiyi.pipelines.graph.questions import (
 )
 from jiyi.pipelines.history import History, read_history
 from jiyi.pipelines.observe import instant
-from jiyi.pipelines.recall import Item, Recollection
 from jiyi.pipelines.recalling.filters import KINDS, NEAR, Filters, Span
+from jiyi.pipelines.recalling.items import Item, Recollection
 from jiyi.pipelines.summaries import standing
 from jiyi.ports import GraphReader, JobCounts, SessionInfo, Unit
 from jiyi.settings import Limits

@@ -20,8 +20,8 @@ from jiyi.domain.tokens import estimate_tokens
 from jiyi.engine import Engine
 from jiyi.pipelines.arguments import read_language
 from jiyi.pipelines.context import ContextBlock
-from jiyi.pipelines.recall import Recollection
 from jiyi.pipelines.recalling.filters import KINDS
+from jiyi.pipelines.recalling.items import Recollection
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Limits
 

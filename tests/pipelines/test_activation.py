@@ -9,7 +9,7 @@ import pytest
 
 from jiyi.assembly import open_memory
 from jiyi.memory_layer import MemoryLayer
-from jiyi.pipelines.recall import Item, Recollection
+from jiyi.pipelines.recalling.items import Item, Recollection
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 

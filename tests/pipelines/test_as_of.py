@@ -15,7 +15,7 @@ from jiyi.domain.memory import Status
 from jiyi.domain.profile import diff_profiles
 from jiyi.errors import InputError, InstantWithoutZone, NotFound, PlanRefused
 from jiyi.memory_layer import MemoryLayer
-from jiyi.pipelines.recall import Recollection
+from jiyi.pipelines.recalling.items import Recollection
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 

@@ -11,7 +11,7 @@ import pytest
 
 from jiyi.assembly import open_memory
 from jiyi.errors import TooLarge
-from jiyi.pipelines.recall import Recollection
+from jiyi.pipelines.recalling.items import Recollection
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock, count
 

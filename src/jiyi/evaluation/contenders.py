@@ -17,7 +17,7 @@ from jiyi.evaluation.harness import TIMEZONE
 from jiyi.evaluation.observing import TalkClock
 from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.explaining import Account
-from jiyi.pipelines.recall import Item
+from jiyi.pipelines.recalling.items import Item
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings, read_settings
 

@@ -35,7 +35,7 @@ from jiyi.evaluation.extract_report import evenly, percent
 from jiyi.evaluation.harness import TIMEZONE
 from jiyi.evaluation.observing import TalkClock
 from jiyi.pipelines.context import ContextBlock, fence
-from jiyi.pipelines.recall import Item
+from jiyi.pipelines.recalling.items import Item
 from jiyi.scoped_memory import ScopedMemory
 
 TALKS = Path(__file__).with_name("silence.toml")

@@ -29,9 +29,10 @@ from jiyi.pipelines.graph.then import GraphThen
 from jiyi.pipelines.graph.view import GraphView
 from jiyi.pipelines.history import read_versions
 from jiyi.pipelines.indexing import Indexing
-from jiyi.pipelines.recall import Recall, Recollection
+from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.recalling.facts import FactFinder
 from jiyi.pipelines.recalling.filters import Filters
+from jiyi.pipelines.recalling.items import Recollection
 from jiyi.pipelines.recalling.matching import overlay
 from jiyi.ports import (
     Document,

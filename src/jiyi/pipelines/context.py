@@ -24,8 +24,9 @@ from jiyi.domain.scope import Scope, handle_in, shared_name
 from jiyi.domain.summary import PointKind, render_points
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import InputError
-from jiyi.pipelines.recall import Item, Recall, Recollection
+from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.recalling.filters import Filters
+from jiyi.pipelines.recalling.items import Item, Recollection
 from jiyi.pipelines.recalling.question import read_question
 from jiyi.pipelines.recalling.relevance import Relevance
 from jiyi.pipelines.working import Working, read_working

@@ -9,8 +9,8 @@ from jiyi.domain.memory import Memory, Message, memory_id, parse_id
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.errors import InputError, NotFound
-from jiyi.pipelines.recall import Recollection
 from jiyi.pipelines.recalling.facts import FactFinder
+from jiyi.pipelines.recalling.items import Recollection
 from jiyi.ports import Unit
 
 

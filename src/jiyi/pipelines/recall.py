@@ -7,13 +7,13 @@ read the question ─▶ facts · memories · passages ─▶ rescore ─▶ fus
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from jiyi.domain.activation import Activated
 from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.heat import Heat, HeatPolicy
-from jiyi.domain.memory import Memory, Message, Role, Status, Tier, memory_id, message_handle
+from jiyi.domain.memory import Memory, Message, Status, Tier, memory_id
 from jiyi.domain.ranking import RankingPolicy, ScoreParts, fused, rescore, score_of
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
@@ -24,6 +24,7 @@ from jiyi.pipelines.recalling.activation import Activation, CameToMind
 from jiyi.pipelines.recalling.arising import Arising
 from jiyi.pipelines.recalling.facts import Asked, FactFinder, as_former, turns_of_another
 from jiyi.pipelines.recalling.filters import EVERYTHING, Filters, Span
+from jiyi.pipelines.recalling.items import Item, Recollection, fuse, message_item, order, summary_item
 from jiyi.pipelines.recalling.kinds import named
 from jiyi.pipelines.recalling.matching import (
     CANDIDATES,
@@ -45,66 +46,7 @@ from jiyi.pipelines.vectors import Embedding, scores_of
 from jiyi.ports import Kind, Unit
 from jiyi.text.kinds import Kinds
 
-DIGEST = "a digest of what was said, whose words were not kept"
 WEAK = "nothing covers much of the question"
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One recalled thing.
-
-    `kind` is fact, memory, message or summary; `id` is `m42`, `h17` or `s3`, `message_id` the caller's own id of a message.
-    `leans_on` is the turn beside a message that holds nothing of the question itself.
-    `shared` names the shared scope that it is of, which its id is of, too; None for the user's own.
-    `score` is comparable inside one answer only. `why` says in words how it was found and what weighed.
-    """
-
-    kind: str
-    id: str
-    text: str
-    score: float
-    at: datetime
-    why: str
-    session: str | None = None
-    confidence: float | None = None
-    source: str | None = None
-    category: str | None = None
-    importance: int | None = None
-    role: str | None = None
-    name: str | None = None
-    message_id: str | None = None
-    tier: str | None = None
-    leans_on: str | None = None
-    shared: str | None = None
-    parts: ScoreParts = ()
-    memory: Memory | None = field(default=None, repr=False)
-    summary: SessionSummary | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Recollection:
-    """The answer to one recall.
-
-    `relaxed` says how matching was relaxed when nothing matched as asked, else it is empty.
-    `nothing_because` names the cause of an empty answer. `dropped` lists what was found and left out, with the reason;
-    `ranked` what was ranked, of which `items` are the first. `beside` are the items among those left out that might still
-    be shown beside the answer: weak ones, and turns that a memory stands for. `nearness` says how far the nearest text
-    stands out in meaning. `trace_id` is what `explain` takes, empty where none is kept.
-    `took`: the seconds of each channel.
-    """
-
-    query: str
-    items: tuple[Item, ...]
-    terms: tuple[str, ...] = ()
-    relaxed: str = ""
-    nothing_because: str = ""
-    dropped: tuple[tuple[str, str], ...] = ()
-    ranked: tuple[Item, ...] = field(default=(), repr=False)
-    beside: tuple[Item, ...] = field(default=(), repr=False)
-    nearness: float | None = None
-    question: Question | None = field(default=None, repr=False)
-    trace_id: str = field(default="", compare=False)
-    took: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +107,7 @@ class Recall:
         weak = [item for item in beside if item.id not in shown]
         dropped.extend((item.id, "covers too little of the question") for item in weak)
         watch.lap("meaning")
-        items = _of_kinds(_fuse(facts, found), filters.kinds, dropped)
+        items = _of_kinds(fuse(facts, found), filters.kinds, dropped)
         items = self._as_asked(unit, scope, items, asked, filters, dropped)
         weak = self._as_asked(unit, scope, weak, asked, filters, [])
         # What is not believed comes back beside the answer as little as in it.
@@ -365,14 +307,14 @@ class Recall:
             parts = rescore(
                 _relevance(match), now=now, at=match.item.at, policy=self.ranking, phrase=phrase, message=True
             )
-            return replace(_message_item(match.item, parts, why), leans_on=leans_on(match))
+            return replace(message_item(match.item, parts, why), leans_on=leans_on(match))
         if isinstance(match.item, SessionSummary):
             if not filters.takes_summary(match.item):
                 return None
             parts = rescore(
                 _relevance(match), now=now, at=match.item.last_at, policy=self.ranking, phrase=phrase, message=True
             )
-            return _summary_item(match.item, parts, why)
+            return summary_item(match.item, parts, why)
         memory = match.item
         if memory.status is not Status.LIVE:
             dropped.append((memory.id, _not_believed(memory)))
@@ -454,7 +396,7 @@ class Recall:
                 kept.append(replace(item, parts=parts, score=score_of(parts)))
             else:
                 kept.append(item)
-        kept.sort(key=_order)
+        kept.sort(key=order)
         return kept
 
     def _fold_evidence(
@@ -531,41 +473,12 @@ def _text_kinds(filters: Filters) -> Sequence[Kind]:
     return kinds
 
 
-def _fuse(facts: list[Item], found: list[Item]) -> list[Item]:
-    """Exact keyed facts come before their semantic neighbours (SPEC R1); ties go by kind and number."""
-    by_id = {item.id: item for item in found}
-    fused = []
-    for fact in facts:
-        also = by_id.pop(fact.id, None)
-        if also is not None:
-            # A fact that the words point to as well comes first among the facts; each reason is said once.
-            why = "; ".join(dict.fromkeys(f"{fact.why}; {also.why}".split("; ")))
-            parts = _added(fact.parts, also.parts)
-            fact = replace(fact, score=score_of(parts), parts=parts, why=why)
-        fused.append(fact)
-    fused.extend(by_id.values())
-    fused.sort(key=_order)
-    return fused
-
-
-def _order(item: Item) -> tuple[float, str, int]:
-    return -item.score, item.kind, -int(item.id[1:])
-
-
 def _of_kinds(items: list[Item], kinds: Collection[str], dropped: list[tuple[str, str]]) -> list[Item]:
     """Whoever asks for facts alone does not get the memories that merely share words with the question."""
     if "memory" in kinds:
         return items
     dropped.extend((item.id, "is not a fact that was asked for") for item in items if item.kind == "memory")
     return [item for item in items if item.kind != "memory"]
-
-
-def _added(one: ScoreParts, other: ScoreParts) -> ScoreParts:
-    """The parts of both, those of one name together."""
-    total: dict[str, float] = {}
-    for name, value in (*one, *other):
-        total[name] = total.get(name, 0.0) + value
-    return tuple(total.items())
 
 
 def _relevance(match: Match) -> ScoreParts:
@@ -576,23 +489,6 @@ def _relevance(match: Match) -> ScoreParts:
     share = match.relevance / parts.total
     return (
         ("words", parts.own * share), ("session", parts.session * share), ("turns beside", parts.neighbours * share)
-    )  # fmt: skip
-
-
-def _message_item(message: Message, parts: ScoreParts, why: str) -> Item:
-    return Item(
-        "message", message_handle(message.seq), message.text, score_of(parts), message.at,
-        f"{why}; {DIGEST}" if message.digest else why, session=message.session,
-        role="digest" if message.digest else message.role.value, name=message.name, message_id=message.id,
-        source="digest" if message.digest else None if message.role is Role.USER else message.role.value,
-        parts=parts,
-    )  # fmt: skip
-
-
-def _summary_item(summary: SessionSummary, parts: ScoreParts, why: str) -> Item:
-    return Item(
-        "summary", summary.id, summary.text, score_of(parts), summary.last_at, why, session=summary.session, summary=summary,
-        parts=parts,
     )  # fmt: skip
 
 

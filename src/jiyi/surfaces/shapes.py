@@ -26,8 +26,8 @@ from jiyi.pipelines.context import ContextBlock
 from jiyi.pipelines.explaining import Explanation as Explained
 from jiyi.pipelines.explaining import Stage
 from jiyi.pipelines.observe import Observed as Stored
-from jiyi.pipelines.recall import Item as Found
-from jiyi.pipelines.recall import Recollection as Recalled
+from jiyi.pipelines.recalling.items import Item as Found
+from jiyi.pipelines.recalling.items import Recollection as Recalled
 from jiyi.pipelines.retention import Retention as Kept
 from jiyi.ports import SessionInfo
 from jiyi.scoped_memory import ScopedMemory

@@ -16,7 +16,7 @@ from jiyi.domain.language import language_of
 from jiyi.domain.memory import Language, Memory, Message
 from jiyi.domain.relevance import RelevancePolicy, Signals, Verdict, judge
 from jiyi.domain.scope import Scope
-from jiyi.pipelines.recall import Item
+from jiyi.pipelines.recalling.items import Item
 from jiyi.pipelines.recalling.passages import TAIL
 from jiyi.pipelines.recalling.question import Question
 from jiyi.ports import Kind, Memories, Messages, Unit

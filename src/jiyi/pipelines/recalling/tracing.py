@@ -14,8 +14,8 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
 from jiyi.domain.traces import Considered, LeftOut, Trace, TracePolicy
 from jiyi.pipelines.indexing import Indexing
-from jiyi.pipelines.recall import Recollection
 from jiyi.pipelines.recalling.gathering import Gathered
+from jiyi.pipelines.recalling.items import Recollection
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.retaining import Retaining
 from jiyi.pipelines.tombstones import Tombs

@@ -14,7 +14,7 @@ from jiyi.domain.scope import handle_in
 from jiyi.domain.standing import Standing, StandingChange
 from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.gateway import Receipt
-from jiyi.pipelines.recall import Item, Recollection
+from jiyi.pipelines.recalling.items import Item, Recollection
 from jiyi.pipelines.redistil import Redistilled
 from jiyi.pipelines.upkeep import Upkept
 from jiyi.scoped_memory import ScopedMemory

@@ -16,7 +16,7 @@ from jiyi.domain.memory import Language, Memory, Message, Status, Tier, memory_i
 from jiyi.domain.scope import handle_in, shared_name
 from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.context import CLOSE, OPEN, WORDS, fence, visible
-from jiyi.pipelines.recall import Item
+from jiyi.pipelines.recalling.items import Item
 from jiyi.surfaces.mcp.desk import Desk
 
 ITEM_URI = "jiyi://item/"
