@@ -47,8 +47,9 @@ class Asked:
     former: bool = False
 
     def beside(self, memory: Memory) -> bool:
-        """Whether it is of something else than what the question asks for outright."""
-        return bool(self.outright) and (memory.triple is None or memory.triple.relation not in self.outright)
+        """Whether it is of something else than what the question asks for outright; that it is so no longer is no answer."""
+        triple = memory.triple
+        return bool(self.outright) and (triple is None or triple.negated or triple.relation not in self.outright)
 
     def only_of_another(self, told: Collection[Memory]) -> bool:
         """Whether what a turn says, told as memories, is that of somebody else and at most whom there is besides."""
@@ -118,6 +119,7 @@ class FactFinder:
         # What the clause asks for goes before what it merely names: 我孩子叫什么 asks for no list of children.
         found = [m for m in found if m.triple and m.triple.relation in outright] or found
         if outright:
+            found = [m for m in found if m.triple and not m.triple.negated]
             found.sort(key=lambda m: order[m.triple.relation] if m.triple else 0)
         return Asked(_with_words(found, asked), whose, outright, self._introducing)
 
