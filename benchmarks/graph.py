@@ -1,9 +1,11 @@
 """Questions to the graph: what 1 to 3 steps cost at a large owner and at a usual one, alone and beside other users.
 
     python -m benchmarks.graph --edges 100000 --dir /tmp/bench --report graph.md
+    python -m benchmarks.graph --edges 5000 --others 20 --peers networkx,ladybug --dir /tmp/bench --report graph.md
 
 Measured is CPU time of one process, p50 / p95: the bare walk over the port, breadth first; the question `neighbours` without
-rules, with its texts and types; and the same with the shipped rules.
+rules, with its texts and types; and the same with the shipped rules. Then the bare walk beside other graphs that hold the same edges
+(`benchmarks.graph_peers`), CPU and by the clock, each answer held against ours.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import json
 import random
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.graph_peers import PEERS, opened
 from benchmarks.report import table
 from benchmarks.timing import Times
 from jiyi.assembly import load_segmenter, load_vocabulary
@@ -39,30 +42,32 @@ RELATIONS = ("BUYS_FROM", "COMPETES_WITH", "PARTNERS_WITH", "WORKS_AT")
 TARGET_MS = 0.4
 
 
-def fill(store: Store, scope: Scope, edges: int, chance: random.Random) -> list[str]:
-    """Edges between four fifths as many entities; gives their names."""
+def fill(store: Store, scope: Scope, edges: int, chance: random.Random) -> list[tuple[str, str]]:
+    """Edges between four fifths as many entities; gives what they join."""
     names = [f"thing {n}" for n in range(edges * 4 // 5)]
+    pairs = [(chance.choice(names), chance.choice(names)) for _ in range(edges)]
 
     def write(unit: Unit, start: int) -> None:
         some = range(start, min(start + CHUNK, edges + 1))
         unit.graph.put(scope, [
-            Edge(n, chance.choice(names), chance.choice(RELATIONS), chance.choice(names), False, Source.DECLARED, 0.95, NOW, NOW)
+            Edge(n, pairs[n - 1][0], chance.choice(RELATIONS), pairs[n - 1][1], False, Source.DECLARED, 0.95, NOW, NOW)
             for n in some
         ])  # fmt: skip
 
     store.write(lambda unit: unit.graph.place(scope, [Name(n, n, n, n) for n in names]))
     for start in range(1, edges + 1, CHUNK):
         store.write(lambda unit, s=start: write(unit, s))  # type: ignore[misc]
-    return names
+    return pairs
 
 
-def walk(unit: Unit, scope: Scope, start: str, hops: int) -> None:
+def walk(unit: Unit, scope: Scope, start: str, hops: int) -> set[str]:
     seen, level = {start}, [start]
     for _ in range(hops):
         near = unit.graph.links_of(scope, level)
         ahead = {link.other(node) for node in level for link in near[node]}
         level = [node for node in ahead if node not in seen]
         seen |= ahead
+    return seen - {start}
 
 
 def ask(graphing: Graphing) -> Callable[[Unit, Scope, str, int], object]:
@@ -73,22 +78,61 @@ def ask(graphing: Graphing) -> Callable[[Unit, Scope, str, int], object]:
 
 
 def measure(
-    store: Store, scope: Scope, names: Sequence[str], hops: int, question: Callable[[Unit, Scope, str, int], object]
+    store: Store, scope: Scope, starts: Sequence[str], hops: int, question: Callable[[Unit, Scope, str, int], object]
 ) -> Times:
-    chance, seconds = random.Random(hops), []
-    while len(seconds) < QUESTIONS:
-        start = chance.choice(names)
+    seconds = []
+    for start in starts:
         with store.read() as unit:
-            if unit.graph.links(scope, start, limit=1):  # a few names have no edge
-                begun = time.process_time()
-                question(unit, scope, start, hops)
-                seconds.append(time.process_time() - begun)
+            begun = time.process_time()
+            question(unit, scope, start, hops)
+            seconds.append(time.process_time() - begun)
     return Times(tuple(seconds))
+
+
+def beside_peers(
+    store: Store, pairs: Mapping[Scope, Sequence[tuple[str, str]]], starts: Mapping[Scope, Sequence[str]], names: Sequence[str]
+) -> list[list[str]]:  # fmt: skip
+    """A row for each graph and owner: the bare walk, CPU and by the clock.
+
+    Raises:
+        AssertionError: a peer answers otherwise than we do, so it was not asked the same.
+    """
+
+    def ours(owner: str, start: str, hops: int) -> set[str]:
+        with store.read() as unit:
+            return walk(unit, Scope(owner), start, hops)
+
+    rows, edges = list[list[str]](), {scope.user: some for scope, some in pairs.items()}
+
+    def timed(name: str, near: Callable[[str, str, int], set[str]]) -> None:
+        for scope, some in starts.items():
+            for hops in (1, 2, 3):
+                cpu, wall = list[float](), list[float]()
+                for start in some:
+                    before = (time.process_time(), time.perf_counter())
+                    found = near(scope.user, start, hops)
+                    cpu.append(time.process_time() - before[0])
+                    wall.append(time.perf_counter() - before[1])
+                    assert found == ours(scope.user, start, hops), (name, scope, start, hops)
+                shown = [f"{t.p50 * 1e3:.2f} / {t.p95 * 1e3:.2f}" for t in (Times(tuple(cpu)), Times(tuple(wall)))]
+                rows.append([name, f"{len(pairs[scope]):,}", str(hops), *shown])
+
+    timed("jiyi, SQLite", ours)
+    for name in names:
+        with opened(name, edges) as peer:
+            if isinstance(peer, str):
+                rows.append([peer, "", "", "", ""])
+            else:
+                timed(peer.name, peer.near)
+    return rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edges", type=int, default=100_000)
+    parser.add_argument("--others", type=int, default=OTHERS, help="other users, of 200 edges each")
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    parser.add_argument("--peers", default=",".join(PEERS), help="of networkx, ladybug, neo4j; none: empty")
     parser.add_argument("--dir", type=Path, required=True)
     parser.add_argument("--report", type=Path, required=True)
     parser.add_argument("--json", type=Path)
@@ -101,26 +145,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     questions = {"walk": walk, "neighbours": ask(replace(ruled, rules=RuleSet((), {}))), "with rules": ask(ruled)}
     store = open_sqlite(folder / "memory.db", synchronous="NORMAL")
     try:
-        names = {large: fill(store, large, chosen.edges, chance), usual: fill(store, usual, USUAL, chance)}
+        pairs = {large: fill(store, large, chosen.edges, chance), usual: fill(store, usual, USUAL, chance)}
+        ends = {scope: sorted({end for pair in some for end in pair}) for scope, some in pairs.items()}
+        starts = {scope: chance.choices(some, k=chosen.questions) for scope, some in ends.items()}
         rows, told = [], {}
         for label, scope in (
             (f"{chosen.edges:,} edges", large),
             (f"{USUAL} edges", usual),
-            (f"the same, beside {OTHERS} users", usual),
+            (f"the same, beside {chosen.others} users", usual),
         ):
             if "beside" in label:
-                for n in range(OTHERS):
-                    fill(store, Scope(f"other{n}"), USUAL, chance)
+                for n in range(chosen.others):
+                    pairs[Scope(f"other{n}")] = fill(store, Scope(f"other{n}"), USUAL, chance)
             for hops in (1, 2, 3):
-                times = {name: measure(store, scope, names[scope], hops, q) for name, q in questions.items()}
+                times = {name: measure(store, scope, starts[scope], hops, q) for name, q in questions.items()}
                 shown = [f"{t.p50 * 1e3:.2f} / {t.p95 * 1e3:.2f}" for t in times.values()]
                 met = "yes" if times["walk"].p50 * 1e3 <= TARGET_MS else "no"
                 rows.append([label, str(hops), *shown, met])
                 told[f"{label}, {hops}"] = {name: [t.p50, t.p95] for name, t in times.items()}
+        peers = beside_peers(store, pairs, starts, [name for name in chosen.peers.split(",") if name])
     finally:
         store.close()
     heads = ["owner", "steps", *questions, f"walk ≤ {TARGET_MS} ms"]
-    chosen.report.write_text(f"### Steps in the graph, CPU ms p50 / p95\n\n{table(heads, rows)}\n", "utf-8")
+    beside = table(["graph", "owner's edges", "steps", "CPU ms p50 / p95", "clock ms p50 / p95"], peers)
+    chosen.report.write_text(
+        f"### Steps in the graph, CPU ms p50 / p95\n\n{table(heads, rows)}\n\n### The bare walk beside other graphs\n\n{beside}\n",
+        "utf-8",
+    )
     if chosen.json:
         chosen.json.write_text(json.dumps(told, indent=1), "utf-8")
 
