@@ -489,7 +489,10 @@ class MemoryReader:
     ) -> Picture:
         """All of it, or what is near one entity. `pipelines.graph_export` writes it as GraphML, JSON or Mermaid."""
         walk, said = self._walk(relations, min_confidence), list(filter(None, [around]))
-        return self._explored(at, lambda e: picture(e, walk, around, hops, self._tongue(e.unit, language, *said)))[0]
+        found, note = self._explored(
+            at, lambda e: picture(e, walk, around, hops, self._tongue(e.unit, language, *said))
+        )
+        return replace(found, note=note)
 
     # ---------------------------------------------------------------- why
 

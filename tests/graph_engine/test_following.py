@@ -108,7 +108,7 @@ def test_what_was_not_told_yet_the_database_answers_and_says_so(open_with: Open,
     me.merge_entities("岚图云", "岚图")
     answer = me.neighbours("贵司")
     assert "岚图" in {n.entity for n in answer}
-    assert answer.note == BEHIND
+    assert answer.note == me.graph().note == BEHIND
     assert "1 of 1 users wait to be told" in line(layer)
     layer.work()
     again = me.neighbours("贵司")

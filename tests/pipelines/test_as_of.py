@@ -109,9 +109,10 @@ def test_learnt_late_of_a_time_long_past(
     assert me.memories(valid_at=moved, known_at=clock.now) == me.memories()
     assert me.memories(valid_at=moved, known_at=moved) == []
     # Messages carry no time of learning: by their own instant they had been said.
-    assert [i.kind for i in me.recall(question, known_at=moved, kinds={"message"}).items] == ["message"] * len(
-        me.recall(question, kinds={"message"}).items
-    )
+    said = me.recall(question, known_at=moved, kinds={"message"}).items
+    # Which names stand for what is asked for was not known yet, so that it may be fewer.
+    assert said
+    assert {i.id for i in said} <= {i.id for i in me.recall(question, kinds={"message"}).items}
 
 
 @pytest.mark.parametrize(

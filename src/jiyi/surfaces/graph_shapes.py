@@ -163,7 +163,9 @@ class Graph(Shape):
     entities: list[Entity]
     ties: list[Tie]
     cut: Cut
+    note: Note
 
     @classmethod
     def of(cls, picture: Picture, zone: tzinfo) -> Graph:
-        return cls(entities=[Entity.of(e) for e in picture.entities], ties=ties(picture.ties, zone), cut=picture.cut)
+        entities = [Entity.of(e) for e in picture.entities]
+        return cls(entities=entities, ties=ties(picture.ties, zone), cut=picture.cut, note=picture.note)

@@ -117,11 +117,12 @@ class Insight:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A graph as a whole, to be drawn or handed on. `cut`: a limit of the settings left something out."""
+    """A graph as a whole, to be drawn or handed on. `cut`: a limit of the settings left something out. `note`: as in `Answers`."""
 
     entities: tuple[Entity, ...]
     ties: tuple[Tie, ...]
     cut: bool = False
+    note: str = ""
 
 
 class Teller:

@@ -159,7 +159,7 @@ def export(
             around=around, hops=hops, relations=relation or (), min_confidence=min_confidence, at=call.as_of(at, "--at")
         )
     text = written(picture, form)
-    _note(call, len(picture.ties), picture.cut)
+    _note(call, len(picture.ties), picture.cut, picture.note)
     counts = {"entities": len(picture.entities), "ties": len(picture.ties)}
     if output is None:
         call.out.show({**counts, "format": form, "text": text}, text.rstrip("\n").split("\n"))
