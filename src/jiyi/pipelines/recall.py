@@ -91,7 +91,8 @@ class Recall:
         question = mind.question
         watch.lap("graph")
         beside: list[Item] = []
-        asked = self.facts.facts(unit, scope, question.text, question.core, now)
+        wanted = filters.kinds & {"fact", "memory"}
+        asked = self.facts.facts(unit, scope, question.text, question.core, now) if wanted else Asked()
         facts = self._facts(unit, scope, question, asked, now, filters, dropped)
         watch.lap("facts")
         words = self.passages.find(unit, scope, question) if filters.messages else None
