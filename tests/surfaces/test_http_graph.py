@@ -117,7 +117,7 @@ def test_what_another_user_has_is_in_no_answer(
     with here.client(**{"X-Jiyi-User": "nora"}) as stranger:
         nothing = {"entities": [], "cursor": None}
         assert good(stranger.get("/v1/graph/entities")) == nothing != good(client.get("/v1/graph/entities"))
-        assert good(stranger.get("/v1/graph")) == {"entities": [], "ties": [], "cut": False}
+        assert good(stranger.get("/v1/graph")) == {"entities": [], "ties": [], "cut": False, "note": ""}
         pattern = {"pattern": [["?who", "*", one]]}
         assert good(stranger.post("/v1/graph/match", json=pattern)) == {"matches": [], "cut": False, "note": ""}
         assert good(client.post("/v1/graph/match", json=pattern))["matches"]
