@@ -240,9 +240,10 @@ class Recall:
         return find_meaning(unit, scope, asked, _text_kinds(filters), self.embedding, fusion, self.ranking)
 
     def _chance(self, match: Match) -> bool:
-        """Whether a match may be chance. A memory that is near in meaning is found by that, whatever its words."""
+        """Whether a match may be chance. A memory that is near in meaning is found by that, whatever its words; one that the graph
+        leads to is none."""
         by_meaning = isinstance(match.item, Message) and match.meaning >= self.ranking.min_meaning
-        return match.coverage < self.ranking.min_coverage and not by_meaning
+        return match.coverage < self.ranking.min_coverage and not by_meaning and match.linked is None
 
     def _by_meaning(
         self,
