@@ -544,7 +544,7 @@ OTHERWISE = {
     "scope": "the token", "once": "Idempotency-Key", "user": "whoami", "settings": "none", "confidence": "one_memory",
     "memory": "one_memory", "scopes": "users", "forget": "forget_memory", "limits": "none",
     "conversation": "chat_completions",
-    "visitor": "the token",
+    "visitor": "the token", "shared": "?shared=", "together": "recall", "is_there": "?shared=",
 }  # fmt: skip
 """Verbs of the façade that a call reaches under another name."""
 

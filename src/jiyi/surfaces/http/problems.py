@@ -200,7 +200,7 @@ async def _unacceptable(request: Request, error: Exception) -> Response:
         any(flaw["loc"] == ("body",) for flaw in found)
         and "json" not in request.headers.get("content-type", "").lower()
     ):
-        return problem("NotSentAsJson", 422, f"{SEND_JSON}; nothing was done")
+        return problem("InvalidRequest", 422, f"{SEND_JSON}; nothing was done")
     flaws = [Flaw(where=_where(flaw["loc"]), what=str(flaw["msg"])) for flaw in found[:20]]
     return problem("InvalidRequest", 422, "the request does not have the right shape: nothing was done", flaws=flaws)
 
