@@ -51,6 +51,9 @@ def reason(support: Support, said: str, statement: str, value: str = "") -> str:
         ("买了一辆旧车", "用户买车了"),
         ("I'm teaching chemistry", "User teaches chemistry"),
         ("my mom bought a cottage", "User's mother bought a cottage"),
+        # 呢 after what is told
+        ("昨天去了植物园，还画了几张草图呢。", "用户昨天去了植物园，画了几张草图"),
+        ("他正在学车呢", "正在学车"),
         # denials that agree
         ("我不太能吃辣", "用户不能吃辣"),
         ("我家没有猫，养的是狗", "用户养狗"),
@@ -94,6 +97,8 @@ def test_what_is_said_is_borne_out(support: Support, said: str, statement: str) 
         ("I eat meat", "User does not eat meat", "a denial that does not agree"),
         ("担心跟不上进度", "用户不担心跟不上进度", "a denial that does not agree"),
         ("我该学 Rust 吗？", "用户学 Rust", "asked or supposed, not said"),
+        ("还去哪里爬山呢", "用户去爬山", "asked or supposed, not said"),
+        ("去爬山呢", "用户去爬山", "asked or supposed, not said"),
         ("Should I learn Rust?", "User learns Rust", "asked or supposed, not said"),
         ("如果我搬到苏州", "用户搬到苏州", "asked or supposed, not said"),
         ("if I move to Leeds", "User moves to Leeds", "asked or supposed, not said"),

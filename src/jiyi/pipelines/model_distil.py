@@ -7,6 +7,7 @@ still what they were when it was asked.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -106,6 +107,8 @@ class ModelDistiller:
         observations = self.gateway.admit(unit, scope, observations)
         turns = turns_before(unit, scope, messages[0], self.guard.policy.turns)
         admitted = self.guard.admit(observations, messages, turns)
+        gone = len(observations) - len(admitted.observations)
+        _log_dropped(job, +Counter({"an echo, somebody else's words, or orders": gone}))
         if not admitted.observations and not admitted.refusals:
             return
         span = f"{message_handle(messages[0].seq)} to {message_handle(messages[-1].seq)}"

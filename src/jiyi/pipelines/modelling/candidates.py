@@ -40,9 +40,11 @@ class Candidates:
 
     def __post_init__(self) -> None:
         aliases: dict[str, Relation] = {}
-        for relation in self.vocabulary:
-            for word in (relation.name, relation.name.replace("_", " "), *relation.names.all, *relation.verbs.all):
-                aliases.setdefault(self.distiller.fold(word).strip(), relation)
+        # Names go first: bought is a word of OWNS, and BOUGHT a relation of its own.
+        names = [(word, r) for r in self.vocabulary for word in (r.name, r.name.replace("_", " "))]
+        words = [(word, r) for r in self.vocabulary for word in (*r.names.all, *r.verbs.all)]
+        for word, relation in names + words:
+            aliases.setdefault(self.distiller.fold(word).strip(), relation)
         object.__setattr__(self, "_aliases", aliases)
 
     def observe(
@@ -89,9 +91,17 @@ class Candidates:
         finding: Finding | None = None
         for cited in self._cited(said, messages):
             finding = self.support.check(said.content, language, cited, said.object, speakers)
+            if finding and cited[0].role is Role.OTHER and self._of_user(said) and not self.support.addresses(finding):
+                # I have a puppy, says a friend: that is no puppy of the user's.
+                return "another person's, not the user's"
             if finding:
                 return self._supported(said, cited, finding, language)
         return "rests on nobody's own words" if finding is None else finding.reason
+
+    def _of_user(self, candidate: Candidate) -> bool:
+        """Whether a statement tells of the user: by the subject it names, or by how it begins."""
+        told = candidate.content.lower().lstrip(" \"'“")
+        return candidate.subject.lower() in _USER or told.startswith(("user ", "user's ", "the user", "用户"))
 
     def _cited(self, candidate: Candidate, messages: Sequence[Message]) -> list[list[Message]]:
         """The messages on which a candidate may rest: the user's, else another person's; never the assistant's (SPEC C4).

@@ -11,12 +11,13 @@ from typing import Any
 from jiyi.domain.asking import Question
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Language, Message, Role
-from jiyi.domain.relations import Vocabulary
+from jiyi.domain.relations import COMPANY, USER, Vocabulary
 from jiyi.errors import SettingsError
 
 SCHEMA_NAME = "memories"
 _VERSION = re.compile(r"\A<!-- version: (\d+) -->\s*")
-_RELATIONS = "{relations}"
+_RELATIONS = {USER: "{relations}", COMPANY: "{company_relations}"}
+"""Where a prompt lists the relations of either side. In one list a plan of the user's was taken for the company's."""
 _SPEAKERS: Mapping[Language, Mapping[Role, str]] = {
     Language.ZH: {Role.USER: "用户", Role.ASSISTANT: "助手", Role.OTHER: "其他人"},
     Language.EN: {Role.USER: "user", Role.ASSISTANT: "assistant", Role.OTHER: "other person"},
@@ -39,8 +40,9 @@ class Prompt:
 def parse_prompt(text: str, name: str) -> Prompt:
     """Raises: SettingsError: the file does not begin with its version, or has no place for the relations."""
     found = _VERSION.match(text)
-    if found is None or _RELATIONS not in text:
-        raise SettingsError(f"{name}: a prompt begins with <!-- version: N --> and holds {_RELATIONS}")
+    if found is None or not all(place in text for place in _RELATIONS.values()):
+        places = " and ".join(_RELATIONS.values())
+        raise SettingsError(f"{name}: a prompt begins with <!-- version: N --> and holds {places}")
     return Prompt(text[found.end() :].strip(), int(found[1]))
 
 
@@ -55,8 +57,9 @@ class Prompting:
     def question(self, messages: Sequence[Message], chars: int, max_tokens: int) -> Question:
         """The question about a segment, in the language that its user speaks; messages are numbered from 1."""
         language = self.language(messages)
-        names = ", ".join(r.name for r in self.vocabulary)
-        instructions = self.prompts[language].text.replace(_RELATIONS, names)
+        instructions = self.prompts[language].text
+        for side, place in _RELATIONS.items():
+            instructions = instructions.replace(place, ", ".join(r.name for r in self.vocabulary if r.subject == side))
         lines = [_line(number, m, language, chars) for number, m in enumerate(messages, 1)]
         return Question(instructions, "\n".join(lines), self.schema, SCHEMA_NAME, max_tokens)
 

@@ -81,6 +81,8 @@ class Wording:
     change: tuple[str, ...]
     correction: tuple[str, ...]
     question: tuple[str, ...]
+    affirming: tuple[str, ...]
+    addressed: tuple[str, ...]
     condition: tuple[str, ...]
     told: frozenset[str]
     asking: tuple[str, ...]
@@ -89,7 +91,9 @@ class Wording:
 
 def parse_wordings(data: Mapping[str, Any]) -> Mapping[Language, Wording]:
     """Read `vocabulary/support.toml`. Raises: KeyError when it lacks a list."""
-    names = ("negative", "harmless", "change", "correction", "question", "condition", "asking")
+    names = (
+        "negative", "harmless", "change", "correction", "question", "affirming", "addressed", "condition", "asking",
+    )  # fmt: skip
     return {
         language: Wording(
             told=frozenset(data[language.value]["told"]),
@@ -193,6 +197,15 @@ class Support:
 
     def says_correction(self, finding: Finding, language: Language) -> bool:
         return self._any(self._wordings[language].correction, finding.clauses)
+
+    def addresses(self, finding: Finding) -> bool:
+        """Whether a clause that a statement rests on speaks to somebody, or of both who talk."""
+        return any(
+            _has(f" {clause.text} ", word, language)
+            for clause in finding.clauses
+            for language, wording in self._wordings.items()
+            for word in wording.addressed
+        )
 
     def denies(self, text: str, language: Language) -> bool:
         """Whether a stretch of text denies, refuses or ends something."""
@@ -339,11 +352,16 @@ class Support:
     def _open(self, clause: Clause, wording: Wording, language: Language) -> bool:
         """Whether a clause asks or supposes."""
         lower = f" {clause.text} "
-        if clause.asked or (language is Language.ZH and clause.text.rstrip("。 ").endswith(("吗", "呢", "么"))):
+        end = clause.text.rstrip("。 ")[-1:] if language is Language.ZH else ""
+        if clause.asked or end in ("吗", "么") or (end == "呢" and not self._affirms(clause, wording)):
             return True
         if _A_NOT_A.search(lower):
             return True
         return any(lower.lstrip(" 我").startswith(w) for w in wording.condition)
+
+    def _affirms(self, clause: Clause, wording: Wording) -> bool:
+        """还拍了照片呢 states, and 还有谁呢 asks."""
+        return any(w in clause.text for w in wording.affirming) and not any(w in clause.text for w in wording.question)
 
     def _any(self, words: Sequence[str], clauses: Sequence[Clause]) -> bool:
         texts = {c.message.seq: self._shadow(c.message.text).lower() for c in clauses}
