@@ -92,7 +92,7 @@ class Candidates:
         for cited in self._cited(said, messages):
             finding = self.support.check(said.content, language, cited, said.object, speakers)
             if finding and cited[0].role is Role.OTHER and self._of_user(said) and not self.support.addresses(finding):
-                # I have a puppy, says a friend: that is no puppy of the user's.
+                # I have a parrot, says a friend: that is no parrot of the user's.
                 return "another person's, not the user's"
             if finding:
                 return self._supported(said, cited, finding, language)
