@@ -21,8 +21,9 @@ from benchmarks.recipes import NOW
 from benchmarks.report import cells, table
 from benchmarks.storage import WARM_UP, Bench, build, copied, remembering, remove
 from benchmarks.timing import Job, Times, interleave
-from jiyi.assembly import load_segmenter, open_memory
+from jiyi.assembly import open_memory
 from jiyi.memory_layer import MemoryLayer
+from jiyi.shipped import load_segmenter
 
 CALLS = 100
 CLASSES = (100, 1_000, 10_000)

@@ -23,7 +23,6 @@ from pathlib import Path
 from benchmarks.graph_peers import PEERS, opened
 from benchmarks.report import table
 from benchmarks.timing import Times
-from jiyi.assembly import load_segmenter, load_vocabulary
 from jiyi.domain.entities import Name
 from jiyi.domain.fusion_rules import RuleSet
 from jiyi.domain.graph import Edge
@@ -34,6 +33,7 @@ from jiyi.pipelines.graph.exploring import Explorer, Graphing
 from jiyi.pipelines.graph.questions import Walk, neighbours
 from jiyi.ports import Store, Unit
 from jiyi.settings import Settings
+from jiyi.shipped import load_segmenter, load_vocabulary
 from jiyi.stores.sqlite.store import open_sqlite
 
 NOW = datetime(2026, 6, 1, 3, tzinfo=UTC)

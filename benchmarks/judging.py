@@ -13,11 +13,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
-from jiyi.assembly import load_refining, load_segmenter
 from jiyi.domain.belief import Observation, weigh
 from jiyi.domain.memory import Category, Evidence, Memory, Mode, Source, Triple
 from jiyi.domain.relations import USER, Detail, Relation
 from jiyi.domain.revision import revise
+from jiyi.shipped import load_refining, load_segmenter
 
 BELIEFS = 1000
 ROUNDS = 200

@@ -33,10 +33,10 @@ from benchmarks.ours import answered, document, found, memory_of, plain_of, ques
 from benchmarks.recipes import A2, NOW, TOP
 from benchmarks.report import table
 from benchmarks.timing import Times
-from jiyi.assembly import load_segmenter
 from jiyi.domain.scope import Scope
 from jiyi.ports import Document, Kind, Unit
 from jiyi.settings import PostgresPolicy, TextIndexName
+from jiyi.shipped import load_segmenter
 from jiyi.stores.postgres.memories import COLUMNS
 from jiyi.stores.postgres.store import PostgresStore, open_postgres
 from jiyi.stores.rows import memory_row

@@ -29,9 +29,9 @@ from urllib.parse import quote
 from benchmarks.data import Corpus, Query
 from benchmarks.report import table
 from benchmarks.storage import Bench, copied, fill_some, say
-from jiyi.assembly import load_segmenter
 from jiyi.domain.access import Role
 from jiyi.settings import IdentityPolicy
+from jiyi.shipped import load_segmenter
 from jiyi.surfaces.auth.testing import issue, make_key_pair
 
 ENTRIES = 1_132_000

@@ -33,10 +33,11 @@ from benchmarks.ours import Ours, document, kind_of, memory_of, message_of, plai
 from benchmarks.recipes import A1, A2, NOW, A1AnyWord, PrintedA2
 from benchmarks.report import Build, Results
 from benchmarks.timing import Job, Times, interleave
-from jiyi.assembly import load_segmenter, open_memory
+from jiyi.assembly import open_memory
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Kind
 from jiyi.settings import TextIndexName
+from jiyi.shipped import load_segmenter
 from jiyi.text.segmentation import Segmenter
 
 BATCH = 5_000

@@ -23,12 +23,13 @@ from pathlib import Path
 
 from benchmarks.report import cells, table
 from benchmarks.timing import Job, Times, interleave
-from jiyi.assembly import assemble, load_segmenter, open_memory
+from jiyi.assembly import assemble, open_memory
 from jiyi.domain.memory import Message, Role
 from jiyi.evaluation.extract_report import evenly
 from jiyi.evaluation.sampling import read_chats
 from jiyi.pipelines.observe import clean_text
 from jiyi.settings import Settings
+from jiyi.shipped import load_segmenter
 
 ROUNDS = 7
 SHORT = 120  # characters of the longest short message

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
-from dataclasses import replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
-from jiyi.domain.entities import EntityWords, parse_entities
 from jiyi.domain.fusion_rules import RuleSet, parse_rules
-from jiyi.domain.memory import Language
-from jiyi.domain.relations import COMPANY, USER, Vocabulary, subject_name
+from jiyi.domain.relations import Vocabulary
 from jiyi.errors import SettingsError
-from jiyi.pipelines.distilling.grammar import relative
 from jiyi.pipelines.graph.exploring import Graphing
 from jiyi.pipelines.graph.view import GraphView
 from jiyi.ports import Store
 from jiyi.settings import Settings
+from jiyi.shipped import load_entities, shipped_text
 from jiyi.text.segmentation import Segmenter
 
 RULES = "fusion_rules.json"
@@ -54,29 +49,12 @@ def follow_graph(store: Store, view: GraphView) -> None:
 @cache
 def _identity(vocabulary: Vocabulary) -> str:
     shapes = sorted(f"{r.name} {r.object_type} {r.identity}" for r in vocabulary)
-    return hashlib.sha256("\n".join([str(VERSION), _shipped("entities.toml"), *shapes]).encode()).hexdigest()[:12]
-
-
-@cache
-def load_entities(segmenter: Segmenter) -> EntityWords:
-    """The shipped names of things, and the words of the user's own side."""
-    words = parse_entities(tomllib.loads(_shipped("entities.toml")), segmenter.fold)
-    own = {segmenter.fold(told).strip(): subject for told, subject in _own_side().items()}
-    return replace(words, own=own)
-
-
-def _own_side() -> dict[str, str]:
-    told = {subject_name(one, language): one for one in (USER, COMPANY) for language in Language}
-    for words in tomllib.loads(_shipped("constructions.toml"))["kin"].values():
-        subject = relative(words)
-        told |= {f"{whose}{word}": subject for word in words["zh"] for whose in ("用户的", "我的", "我")}
-        told |= {f"{whose} {word}": subject for word in words["en"] for whose in ("user's", "my")}
-    return told
+    return hashlib.sha256("\n".join([str(VERSION), shipped_text("entities.toml"), *shapes]).encode()).hexdigest()[:12]
 
 
 def shipped_rules() -> str:
     """The shipped fusion rules as they are written, to make a file of one's own from."""
-    return _shipped(RULES)
+    return shipped_text(RULES)
 
 
 def load_rules(vocabulary: Vocabulary, file: str | None = None) -> RuleSet:
@@ -98,7 +76,3 @@ def load_rules(vocabulary: Vocabulary, file: str | None = None) -> RuleSet:
 @cache
 def _own_rules(vocabulary: Vocabulary) -> RuleSet:
     return parse_rules(shipped_rules(), RULES, vocabulary)
-
-
-def _shipped(name: str) -> str:
-    return resources.files("jiyi").joinpath("vocabulary", name).read_text("utf-8")

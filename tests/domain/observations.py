@@ -7,13 +7,13 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_refining, load_segmenter
 from jiyi.domain.belief import Judgement, Observation, weigh
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Category, Evidence, Memory, Mode, Source, Status, Triple
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.relations import COMPANY, Detail, Phrases, Relation, Vocabulary
 from jiyi.domain.revision import revise
+from jiyi.shipped import load_refining, load_segmenter
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LEARNT = datetime(2026, 6, 1, tzinfo=UTC)

@@ -6,10 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from jiyi.assembly import load_segmenter, load_vocabulary
 from jiyi.domain.entities import EntityType, EntityWords, Reason, grouped, parse_entities, why_named
 from jiyi.errors import SettingsError
-from jiyi.graph_files import load_entities
+from jiyi.shipped import load_entities, load_segmenter, load_vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from jiyi.assembly import load_vocabulary
 from jiyi.domain.fusion_rules import EFFECTS, GUARD_FIELDS, RULE_FIELDS, Ask, Derive, RuleSet, Weight, parse_rules
 from jiyi.domain.memory import Language
 from jiyi.errors import SettingsError
 from jiyi.graph_files import load_rules, shipped_rules
+from jiyi.shipped import load_vocabulary
 
 VOCABULARY = load_vocabulary()
 GOOD: dict[str, Any] = {

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_vocabulary
 from jiyi.domain.belief import Judgement, Verdict
 from jiyi.domain.memory import Mode, Source, Status
 from jiyi.domain.refining import never_finer, parse_refining
 from jiyi.domain.relations import Detail
 from jiyi.domain.revision import retracted
 from jiyi.errors import SettingsError
+from jiyi.shipped import load_vocabulary
 from tests.domain.observations import (
     LEARNT,
     REFINING,

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jiyi.assembly import load_vocabulary
 from jiyi.domain.memory import Category, IncomingMessage, Memory, Role, Source, Triple
 from jiyi.domain.relations import USER
 from jiyi.errors import SettingsError
@@ -23,6 +22,7 @@ from jiyi.evaluation.extraction import (
     score_chat,
     score_talk,
 )
+from jiyi.shipped import load_vocabulary
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 COUSIN = Person(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from jiyi.assembly import load_segmenter
 from jiyi.evaluation.pairs import Found, Pair, load_distractors, load_pairs, measure, shared_words
+from jiyi.shipped import load_segmenter
 
 
 def test_there_are_enough_and_they_share_no_word() -> None:

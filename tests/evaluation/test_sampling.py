@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from jiyi.assembly import load_vocabulary
 from jiyi.domain.memory import Category, Language, Memory, Source, Triple
 from jiyi.domain.relations import USER, render
 from jiyi.errors import InputError
@@ -36,6 +35,7 @@ from jiyi.evaluation.sampling import (
     wilson,
     write_lines,
 )
+from jiyi.shipped import load_vocabulary
 from tests.surfaces.cli import Cli
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from jiyi.assembly import load_segmenter, load_vocabulary
 from jiyi.domain.entities import Name
 from jiyi.domain.graph import Edge
 from jiyi.domain.scope import Scope
@@ -15,6 +14,7 @@ from jiyi.pipelines.graph.following import GraphFollower
 from jiyi.pipelines.graph.view import edges_at
 from jiyi.ports import Store, Unit
 from jiyi.settings import Settings
+from jiyi.shipped import load_segmenter, load_vocabulary
 from jiyi.stores.neo4j import Neo4jEngine, Shape, open_neo4j
 
 T = TypeVar("T")

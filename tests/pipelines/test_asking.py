@@ -7,10 +7,10 @@ from importlib.resources import files
 
 import pytest
 
-from jiyi.assembly import load_segmenter, load_vocabulary
 from jiyi.domain.relations import parse_vocabulary
 from jiyi.errors import SettingsError
 from jiyi.pipelines.recalling.asking import Asking
+from jiyi.shipped import load_segmenter, load_vocabulary
 
 DATA = tomllib.loads(files("jiyi").joinpath("vocabulary", "asking.toml").read_text("utf-8"))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from jiyi.assembly import load_closings, load_constructions, load_segmenter, load_vocabulary
 from jiyi.domain.closing import BY_AN_EVENT, parse_closings
 from jiyi.domain.memory import Status
 from jiyi.errors import SettingsError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
+from jiyi.shipped import load_closings, load_constructions, load_segmenter, load_vocabulary
 from tests.conftest import Clock
 
 # What is told, a month apart; the memories that are over then, and one that still stands, if any.

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from jiyi.assembly import load_constructions, load_times, load_vocabulary
 from jiyi.domain.belief import Observation
 from jiyi.domain.memory import Message, Role, Status
 from jiyi.errors import SettingsError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import parse_constructions
+from jiyi.shipped import load_constructions, load_times, load_vocabulary
 from jiyi.text.segmentation import Segmenter
 from tests.conftest import Clock
 from tests.pipelines.test_grammar import data

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_constructions, load_times, load_vocabulary
 from jiyi.domain.belief import Observation
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Category, Message, Mode, Role, Source
 from jiyi.domain.relations import COMPANY, USER, subject_name
 from jiyi.pipelines.distil import Distiller
+from jiyi.shipped import load_constructions, load_times, load_vocabulary
 from jiyi.text.segmentation import Segmenter
 from tests.pipelines.distil_sentences import CLAIMS, NOTHING, SMALL_TALK, Claim
 from tests.pipelines.reach_sentences import REACH

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from jiyi.assembly import load_times, load_vocabulary
 from jiyi.domain.memory import Language, Message, Mode, Role
 from jiyi.domain.relations import parse_vocabulary
 from jiyi.errors import SettingsError
 from jiyi.pipelines.distil import Distiller
 from jiyi.pipelines.distilling.grammar import Constructions, compiled, parse_constructions
 from jiyi.pipelines.distilling.narrowing import Narrowing
+from jiyi.shipped import load_times, load_vocabulary
 from jiyi.text.segmentation import Segmenter
 from tests.pipelines.distil_sentences import CLAIMS, NOTHING, SMALL_TALK
 from tests.pipelines.reach_sentences import REACH

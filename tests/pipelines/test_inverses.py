@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_vocabulary, open_memory
+from jiyi.assembly import open_memory
 from jiyi.domain.memory import Status
 from jiyi.domain.plans import replay
 from jiyi.domain.relations import parse_vocabulary
 from jiyi.errors import SettingsError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.scoped_memory import ScopedMemory
+from jiyi.shipped import load_vocabulary
 from tests.conftest import FULL, Clock
 from tests.properties.test_belief_promises import applied, stored
 

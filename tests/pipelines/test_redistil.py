@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jiyi.assembly import assemble, load_constructions, load_times, load_vocabulary, open_memory
+from jiyi.assembly import assemble, open_memory
 from jiyi.domain.memory import Memory, Status
 from jiyi.domain.plans import Change, Verb
 from jiyi.domain.relations import Vocabulary, parse_vocabulary
@@ -22,6 +22,7 @@ from jiyi.pipelines.redistil import BATCH, REDISTIL, Redistilled
 from jiyi.ports import Store
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
+from jiyi.shipped import load_constructions, load_times, load_vocabulary
 from jiyi.stores.reference import open_reference
 from jiyi.stores.sqlite.store import open_sqlite
 from tests.conftest import Clock

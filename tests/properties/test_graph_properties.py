@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_segmenter, load_vocabulary
 from jiyi.domain.confidence import faded
 from jiyi.domain.fusion_rules import Atom, Guard, RuleSet, parse_rules
 from jiyi.domain.graph import Edge
@@ -27,6 +26,7 @@ from jiyi.pipelines.graph.questions import Walk, match, neighbours, paths
 from jiyi.pipelines.graph.then import GraphThen
 from jiyi.ports import GraphReader, Store
 from jiyi.settings import Settings
+from jiyi.shipped import load_segmenter, load_vocabulary
 from jiyi.stores.reference import open_reference
 from jiyi.stores.sqlite.store import open_sqlite
 from jiyi.testing.contract_base import NOW, later, memory

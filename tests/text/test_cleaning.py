@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_guard_rules
 from jiyi.errors import SettingsError
+from jiyi.shipped import load_guard_rules
 from jiyi.text.cleaning import Cleaner, Sought, parse_cleaning
 
 CLEANER = Cleaner(load_guard_rules()[0])

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from jiyi.assembly import load_cues
+from jiyi.shipped import load_cues
 from jiyi.testing.strategies import texts
 
 DETAILS = load_cues().details

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jiyi.assembly import load_kinds, load_relevance, load_segmenter
 from jiyi.errors import SettingsError
+from jiyi.shipped import load_kinds, load_relevance, load_segmenter
 from jiyi.text.kinds import Kinds
 from jiyi.text.names import names_in
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_redaction
 from jiyi.errors import SettingsError
+from jiyi.shipped import load_redaction
 from jiyi.text.detectors import find_secrets, shadow_of
 from jiyi.text.redaction import HIDDEN, POLICIES, Key, RedactionPolicy, Redactor
 from jiyi.text.redaction_rules import parse_redaction

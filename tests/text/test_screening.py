@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_guard_rules, load_segmenter
 from jiyi.errors import SettingsError
+from jiyi.shipped import load_guard_rules, load_segmenter
 from jiyi.text.poisoning import Screen, parse_poisoning
 
 SCREEN = Screen(load_guard_rules()[1], load_segmenter().fold)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_segmenter, load_signs
 from jiyi.errors import SettingsError
+from jiyi.shipped import load_segmenter, load_signs
 from jiyi.text.signs import NEAR, _meets, parse_signs
 
 SIGNS = load_signs(load_segmenter())

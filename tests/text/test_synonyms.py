@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jiyi.assembly import load_segmenter, load_synonyms, read_dictionary
 from jiyi.errors import SettingsError
+from jiyi.shipped import load_segmenter, load_synonyms, read_dictionary
 from jiyi.text.query_reading import Announcements, Isolated, quoted
 from jiyi.text.synonyms import Synonyms, parse_synonyms
 

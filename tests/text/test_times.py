@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jiyi.assembly import load_times
+from jiyi.shipped import load_times
 from jiyi.text.calendars import Grain
 from jiyi.text.time_patterns import signs_of, wordings_of
 from jiyi.text.time_reading import Lean, Words

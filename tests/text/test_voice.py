@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jiyi.assembly import load_voice
+from jiyi.shipped import load_voice
 from jiyi.text.voice import Voice
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from jiyi.assembly import load_segmenter, load_vocabulary
 from jiyi.errors import InputError
 from jiyi.evaluation.datasets import locomo, memdaily, realmem
 from jiyi.evaluation.datasets.files import measuring
@@ -26,6 +25,7 @@ from jiyi.evaluation.extraction import (
 )
 from jiyi.evaluation.harness import TIMEZONE, OpenLayer, open_default
 from jiyi.evaluation.observing import opened
+from jiyi.shipped import load_segmenter, load_vocabulary
 
 MEMDAILY, REALMEM, LOCOMO = "memdaily", "realmem", "locomo"
 SETS = (MEMDAILY, REALMEM, LOCOMO)

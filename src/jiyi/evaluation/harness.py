@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from jiyi.assembly import load_segmenter, open_memory
+from jiyi.assembly import open_memory
 from jiyi.domain.memory import Source, plan_id
 from jiyi.domain.plans import Verb
 from jiyi.errors import InputError, JiyiError
@@ -28,6 +28,7 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.observe import instant
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.settings import Settings
+from jiyi.shipped import load_segmenter
 
 OWN_CASES = Path(__file__).with_name("cases")
 """The cases that ship with jiyi."""

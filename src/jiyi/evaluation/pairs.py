@@ -12,10 +12,10 @@ from importlib import resources
 from itertools import product
 from typing import Any, TypeAlias
 
-from jiyi.assembly import load_voice
 from jiyi.domain.vectors import cosine, quantise
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Embedder
+from jiyi.shipped import load_voice
 from jiyi.text.segmentation import Segmenter
 
 GROUPS = ("paraphrase", "across", "exact")

@@ -25,7 +25,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from jiyi.assembly import load_segmenter
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import IncomingMessage, Language, Message, Role, memory_id, message_handle
 from jiyi.errors import InputError
@@ -37,6 +36,7 @@ from jiyi.evaluation.observing import TalkClock
 from jiyi.pipelines.context import ContextBlock, fence
 from jiyi.pipelines.recalling.items import Item
 from jiyi.scoped_memory import ScopedMemory
+from jiyi.shipped import load_segmenter
 
 TALKS = Path(__file__).with_name("silence.toml")
 """The talks and questions that ship with jiyi, in words of our own."""

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from jiyi.assembly import load_segmenter
 from jiyi.domain.memory import IncomingMessage, Role
 from jiyi.domain.tokens import estimate_tokens
 from jiyi.evaluation.embedders import embedded
 from jiyi.evaluation.schemes.scheme import Handed, line
 from jiyi.ports import Embedder
+from jiyi.shipped import load_segmenter
 
 WINDOW = 4096
 """Tokens of A3's model. 0: no bound."""

@@ -15,12 +15,13 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from jiyi.assembly import load_segmenter, open_memory
+from jiyi.assembly import open_memory
 from jiyi.backends import REFERENCE, repair_database
 from jiyi.errors import JiyiError, MissingExtra, SegmenterMismatch, SettingsError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Check
 from jiyi.settings import Settings, zone
+from jiyi.shipped import load_segmenter
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.output import Line, counted
 from jiyi.surfaces.cli.upkeep import rebuild_index

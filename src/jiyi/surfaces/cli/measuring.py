@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from jiyi.assembly import load_vocabulary
 from jiyi.errors import InputError
 from jiyi.evaluation.calibration import calibrate, document, lines
 from jiyi.evaluation.case_files import read_cases
@@ -34,6 +33,7 @@ from jiyi.evaluation.sampling import (
 )
 from jiyi.evaluation.silence import EMBEDDERS, HALVES, TALKS, load_people
 from jiyi.evaluation.silence import measure as measure_silence
+from jiyi.shipped import load_vocabulary
 from jiyi.surfaces.cli.calls import Call
 
 CASES_FAILED = 1

@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
-from jiyi.assembly import load_vocabulary, open_memory
+from jiyi.assembly import open_memory
 from jiyi.domain.fusion_rules import Ask, Derive, Rule, Weight
 from jiyi.domain.memory import Language
 from jiyi.errors import NotFound
 from jiyi.graph_files import load_rules, shipped_rules
 from jiyi.pipelines.graph.export import tie_document
+from jiyi.shipped import load_vocabulary
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.output import Line, counted
 from jiyi.surfaces.cli.wording import BOLD, DIM, Document
