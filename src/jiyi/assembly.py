@@ -211,7 +211,7 @@ def assemble(
     constructions = load_constructions()
     graphing = open_graphing(settings, vocabulary, segmenter)
     arising = Arising(load_signs(segmenter), graphing.view)
-    recall = _recall(settings, indexing, load_facts(vocabulary, segmenter, constructions), graphing, arising, embedding)
+    recall = _recall(settings, indexing, load_facts(segmenter), graphing, arising, embedding)
     nights = partial(next_night, zone=zone(settings.timezone), policy=settings.night)
     vectors = VectorView(wanted=embedding is not None)
     views = (TraceView(), OnceView(), PatternView())

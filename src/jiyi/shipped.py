@@ -71,10 +71,13 @@ def distiller_identity() -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def load_facts(vocabulary: Vocabulary, segmenter: Segmenter, constructions: Constructions) -> FactFinder:
+@cache
+def load_facts(segmenter: Segmenter) -> FactFinder:
     """The channel of facts, with the shipped ways of asking for them."""
-    data = read_toml(shipped_text("asking.toml"), "asking.toml")
-    return FactFinder(vocabulary, Asking(data, vocabulary, segmenter.fold), data, segmenter.fold, constructions.kin)
+    data, vocabulary = read_toml(shipped_text("asking.toml"), "asking.toml"), load_vocabulary()
+    return FactFinder(
+        vocabulary, Asking(data, vocabulary, segmenter.fold), data, segmenter.fold, load_constructions().kin
+    )
 
 
 @cache
@@ -83,6 +86,7 @@ def load_vocabulary() -> Vocabulary:
     return parse_vocabulary(read_toml(shipped_text("relations.toml"), "relations.toml"))
 
 
+@cache
 def load_refining(segmenter: Segmenter) -> Refining:
     """What makes a value a more precise form of another."""
     return parse_refining(
@@ -90,6 +94,7 @@ def load_refining(segmenter: Segmenter) -> Refining:
     )
 
 
+@cache
 def load_closings(segmenter: Segmenter) -> Closings:
     """What is over once something happened."""
     kin = read_toml(shipped_text("constructions.toml"), "constructions.toml")["kin"]

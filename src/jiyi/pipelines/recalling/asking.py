@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from jiyi.domain.relations import Relation, Vocabulary
@@ -45,7 +46,7 @@ class _Form:
 
     relations: tuple[str, ...]
     keys: tuple[str, ...]
-    pattern: re.Pattern[str]
+    written: str
     derived: bool = False
 
 
@@ -100,13 +101,19 @@ class Asking:
         return self._zh.former(folded) or self._en.former(folded)
 
 
+@lru_cache(maxsize=4096)
+def _pattern(written: str) -> re.Pattern[str]:
+    """Made when a text first holds a key of it: there are over a thousand, and most questions need a few."""
+    return re.compile(written)
+
+
 def _fitting(forms: Sequence[_Form], text: str) -> Iterator[tuple[_Form, re.Match[str]]]:
     """The forms that a whole text fits; those that follow from verbs only where no other does."""
     fitted = False
     for form in forms:
         if (fitted and form.derived) or not any(key in text for key in form.keys):
             continue
-        if match := form.pattern.fullmatch(text):
+        if match := _pattern(form.written).fullmatch(text):
             fitted = fitted or not form.derived
             yield form, match
 
@@ -155,7 +162,7 @@ class _Chinese:
         return verb
 
     def _form(self, of: tuple[str, ...], written: str, keys: tuple[str, ...]) -> _Form:
-        return _Form(of, keys, re.compile(f"{self._who}(?:{written}){self._behind}"))
+        return _Form(of, keys, f"{self._who}(?:{written}){self._behind}")
 
     def asked(self, folded: str) -> Iterator[Ask]:
         text = "".join(folded.split())
@@ -188,7 +195,7 @@ class _English:
         return self._former.search(words) is not None or self._former_of.search(words) is not None
 
     def learn(self, asks: Sequence[tuple[tuple[str, ...], str]], vocabulary: Vocabulary) -> None:
-        self._forms += [_Form(of, self._keys(form), re.compile(self._compiled(form))) for of, form in asks]
+        self._forms += [_Form(of, self._keys(form), self._expanded(form)) for of, form in asks]
         wh = f"(?:{'|'.join(sorted(self._question))}) "
         ends = f"(?:(?:{'|'.join(sorted(self._ends))}) )*"
         for relation in vocabulary:
@@ -199,14 +206,12 @@ class _English:
                         f"{wh}{noun}s? {self._who}(?:like|love|prefer|enjoy) (?:best |most )?",
                         f"{wh}{self._who}(?:favou?rite|best) {noun}s? ",
                     ):
-                        self._forms.append(_Form((relation.name,), (match["noun"][:3],), re.compile(written)))
+                        self._forms.append(_Form((relation.name,), (match["noun"][:3],), written))
         verbs = ((r, v) for r in vocabulary for v in (*r.verbs.en, *r.deeds.en))
         for verb, of in _shared((self._stem(v), r.name) for r, v in verbs):
             if verb:
                 written = "".join(self._word(word) for word in verb.split())
-                self._forms.append(
-                    _Form(of, self._keys(verb), re.compile(f"{wh}{self._who}{written}{ends}"), derived=True)
-                )
+                self._forms.append(_Form(of, self._keys(verb), f"{wh}{self._who}{written}{ends}", derived=True))
 
     def asked(self, folded: str) -> Iterator[Ask]:
         text = self._words(folded)
@@ -245,7 +250,7 @@ class _English:
         choices = [w.split()[0] for group in re.findall(r"\(([^)]*)\)", bare) for w in group.split("|") if w.strip()]
         return tuple("" if w in self._irregular else _root(w) for w in choices) or ("",)
 
-    def _compiled(self, form: str) -> str:
+    def _expanded(self, form: str) -> str:
         """A written form as a pattern of words."""
         made: list[str] = []
         for piece in re.findall(r"\{\w+\}|[\[\]()|]|[^\s\[\](){}|]+", form):
