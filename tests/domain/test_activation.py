@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jiyi.domain.activation import OWN_SIDE, Activated, ActivationPolicy, spread
@@ -72,6 +72,18 @@ def test_in_a_crowd_little_is_left() -> None:
     named=st.sets(st.sampled_from(THINGS), min_size=1),
     asked=st.sets(st.sampled_from(RELATIONS)),
     seed=st.integers(0, 9),
+)
+@example(  # two of one level of whom one reaches the other on a stronger way
+    pairs=[
+        ("Farhill", "HAS_PRICE", "Nora"),
+        ("Farhill", "HAS_PRICE", "Anna"),
+        ("Nora", "COMPETES_WITH", "Anna"),
+        ("Nora", "COMPETES_WITH", "80000"),
+        ("Anna", "COMPETES_WITH", "Bluefern"),
+    ],
+    named={"Bluefern"},
+    asked={"HAS_PRICE"},
+    seed=0,
 )
 def test_it_never_grows_never_goes_too_far_and_never_depends_on_order(
     pairs: list[tuple[str, str, str]], named: set[str], asked: set[str], seed: int

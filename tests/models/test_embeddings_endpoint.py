@@ -233,7 +233,7 @@ def test_the_key_goes_to_the_endpoint_and_nowhere_else(server: Provider, jiyi: C
     [
         ({"embedder": "endpoint"}, "embedding.preset or embedding.base_url"),
         ({"embedder": "endpoint", "embedding": EmbeddingPolicy(preset="openai")}, "embedding.name"),
-        ({"embedder": "bert"}, "choose one of none, use, e5, both, endpoint"),
+        ({"embedder": "bert"}, "choose one of none, use, e5, both, all, endpoint"),
         ({"embedding": EmbeddingPolicy(money_per_day=1.0)}, "price_in"),
         ({"embedding": EmbeddingPolicy(batch=0)}, "embedding.batch"),
     ],

@@ -67,9 +67,9 @@ def test_a_question_that_was_observed_itself_mentions_no_name(me: ScopedMemory, 
     assert not shown(me, query)
 
 
-@pytest.mark.parametrize(("query", "text"), [("Which instrument do I play?", SAID[0]), ("我在学什么乐器", SAID[4])])
-def test_a_kind_finds_what_is_of_it(me: ScopedMemory, query: str, text: str) -> None:
-    assert text in shown(me, query)
+@pytest.mark.parametrize(("query", "thing"), [("Which instrument do I play?", "oboe"), ("我在学什么乐器", "双簧管")])
+def test_a_kind_finds_what_is_of_it(me: ScopedMemory, query: str, thing: str) -> None:
+    assert any(thing in text for text in shown(me, query))
 
 
 @pytest.mark.parametrize("query", ["What happened last week?", "上周我做了什么"])

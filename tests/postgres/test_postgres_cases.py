@@ -25,15 +25,15 @@ pytestmark = one_server
 
 
 @pytest.fixture
-def open_fresh(_emptied: Emptied, tmp_path: Path) -> Callable[[], OpenLayer]:
+def open_fresh(emptied: Emptied, tmp_path: Path) -> Callable[[], OpenLayer]:
     """How a case opens its memory: empty at first, and as it was left after that."""
 
     def open_fresh() -> OpenLayer:
-        _emptied.empty()
+        emptied.empty()
 
         def open_layer(path: Path, clock: Clock) -> MemoryLayer:
             # What is kept beside the database is not in the case's folder: the files of a server are not looked into.
-            return open_on(_emptied.url, tmp_path, clock, timezone=TIMEZONE, synchronous="NORMAL")
+            return open_on(emptied.url, tmp_path, clock, timezone=TIMEZONE, synchronous="NORMAL")
 
         return open_layer
 

@@ -76,9 +76,11 @@ def spread(
     level, looked = sorted(starts), 0
     for _ in range(policy.hops):
         ahead = set()
-        for node in level[: policy.nodes - looked]:
-            looked += 1
-            for link, step in _steps(node, things[node], list(links_of(node)), asked, calling, sure, policy):
+        # As they were before this step: what is reached anew on the way goes on with the next one.
+        reached = {node: things[node] for node in level[: policy.nodes - looked]}
+        looked += len(reached)
+        for node, here in reached.items():
+            for link, step in _steps(node, here, list(links_of(node)), asked, calling, sure, policy):
                 number, other = link.edge.memory, link.other(node)
                 if number not in memories or step.rank < memories[number].rank:
                     memories[number] = step
