@@ -41,6 +41,7 @@ class HotScopes:
         self._entries, self._seconds = entries, seconds
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._asked = 0
 
     def kept(self, owner: int, version: int) -> Kept:
         """What is kept of an owner at this version; for a snapshot that is older than what is kept, only its own."""
@@ -54,7 +55,11 @@ class HotScopes:
                 found = self._kept[owner] = fresh
             found.used_at = now
             self._kept.move_to_end(owner)
-            self._let_go(now)
+            # All are counted, so not each time: as often as makes one step for each that is asked for.
+            self._asked += 1
+            if self._asked >= len(self._kept):
+                self._asked = 0
+                self._let_go(now)
             return found
 
     def _let_go(self, now: float) -> None:
