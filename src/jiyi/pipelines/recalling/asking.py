@@ -22,6 +22,7 @@ SHARED_BY = 3
 """A verb of more relations than this asks for none of them (有, have)."""
 _CLAUSE = re.compile(r"[.。!！?？;；,，\n:：]+(?=\s|$|[\u2e80-\uffff])|[。！？；，：\n?]")
 _WORD = re.compile(r"[^\W_][\w+#.'’-]*")
+_SPELT = re.compile("[^ ]+")
 _FAVOURITE_ZH = re.compile(r"^(?:最?喜欢|最?爱)的(?P<noun>.+)$")
 _FAVOURITE_EN = re.compile(r"^favou?rite (?P<noun>.+)$")
 _HAN = "\u2e80"
@@ -107,15 +108,32 @@ def _pattern(written: str) -> re.Pattern[str]:
     return re.compile(written)
 
 
-def _fitting(forms: Sequence[_Form], text: str) -> Iterator[tuple[_Form, re.Match[str]]]:
-    """The forms that a whole text fits; those that follow from verbs only where no other does."""
-    fitted = False
-    for form in forms:
-        if (fitted and form.derived) or not any(key in text for key in form.keys):
-            continue
-        if match := _pattern(form.written).fullmatch(text):
-            fitted = fitted or not form.derived
-            yield form, match
+class _Forms:
+    """Ways of asking, found by their keys: over a thousand are there, and a text holds the keys of a few."""
+
+    def __init__(self) -> None:
+        self._forms: list[_Form] = []
+        self._of: dict[str, list[int]] = {}
+        self._lengths: tuple[int, ...] = ()
+
+    def add(self, form: _Form) -> None:
+        for key in form.keys:
+            self._of.setdefault(key, []).append(len(self._forms))
+        self._forms.append(form)
+        self._lengths = tuple(sorted({*self._lengths, *map(len, form.keys)}))
+
+    def fitting(self, text: str, starts: Iterable[int]) -> Iterator[tuple[_Form, re.Match[str]]]:
+        """The forms that a whole text fits, in their order; those that follow from verbs only where no other does.
+
+        `starts`: where in the text a key may begin.
+        """
+        held = {text[start : start + length] for start in starts for length in self._lengths}
+        numbers = {number for key in held & self._of.keys() for number in self._of[key]}
+        fitted = False
+        for form in (self._forms[number] for number in sorted(numbers)):
+            if not (fitted and form.derived) and (match := _pattern(form.written).fullmatch(text)):
+                fitted = fitted or not form.derived
+                yield form, match
 
 
 class _Chinese:
@@ -135,24 +153,25 @@ class _Chinese:
         )
         self._behind = rf"(?:{behind})*"
         self._ends = tuple(sorted(data["ends"], key=lambda w: -len(w)))
-        self._forms: list[_Form] = []
+        self._forms = _Forms()
 
     def former(self, folded: str) -> bool:
         return self._former.search(folded) is not None
 
     def learn(self, asks: Sequence[tuple[tuple[str, ...], str]], vocabulary: Vocabulary) -> None:
-        self._forms += [self._form(of, _choices(form), _keys_zh(form)) for of, form in asks]
+        for of, form in asks:
+            self._forms.add(self._form(of, _choices(form), _keys_zh(form)))
         for relation in vocabulary:
             for name in relation.names.zh:
                 if match := _FAVOURITE_ZH.match(name):
                     noun = match["noun"]
                     written = rf"最?(?:喜欢|爱)(?:看|听|读|玩|去|的)*(?:什么|哪.?){re.escape(noun)}"
-                    self._forms.append(self._form((relation.name,), written, (noun,)))
+                    self._forms.add(self._form((relation.name,), written, (noun,)))
         verbs = ((r, v) for r in vocabulary for v in r.verbs.zh)
         for verb, of in _shared((self._stem(v), r.name) for r, v in verbs):
             if len(verb) > 1:
                 written = rf"{re.escape(verb)}(?:了|着|过|的|是|在|到)*(?:{self._question})[^，。]{{0,4}}?"
-                self._forms.append(replace(self._form(of, written, (verb,)), derived=True))
+                self._forms.add(replace(self._form(of, written, (verb,)), derived=True))
 
     def _stem(self, verb: str) -> str:
         changed = True
@@ -169,7 +188,7 @@ class _Chinese:
         # A writing made one may leave a filler beside it.
         text = self._reading.sub(lambda m: self._readings[m[0]], text)
         text = self._linking.sub("", text)
-        for form, match in _fitting(self._forms, text):
+        for form, match in self._forms.fitting(text, range(len(text))):
             for relation in form.relations:
                 yield Ask(relation, match.group()[len(match["who"]) :], match["who"], outright=True)
 
@@ -188,14 +207,15 @@ class _English:
         self._former = _phrases(data["former"])
         owner, behind = ("|".join(map(re.escape, data[name])) for name in ("owner", "former_of"))
         self._former_of = re.compile(rf"(?<= )(?P<owner>(?:{owner}|[^ ]+['’]s) )(?:{behind}) ")
-        self._forms: list[_Form] = []
+        self._forms = _Forms()
 
     def former(self, folded: str) -> bool:
         words = self._words(folded)
         return self._former.search(words) is not None or self._former_of.search(words) is not None
 
     def learn(self, asks: Sequence[tuple[tuple[str, ...], str]], vocabulary: Vocabulary) -> None:
-        self._forms += [_Form(of, self._keys(form), self._expanded(form)) for of, form in asks]
+        for of, form in asks:
+            self._forms.add(_Form(of, self._keys(form), self._expanded(form)))
         wh = f"(?:{'|'.join(sorted(self._question))}) "
         ends = f"(?:(?:{'|'.join(sorted(self._ends))}) )*"
         for relation in vocabulary:
@@ -206,19 +226,19 @@ class _English:
                         f"{wh}{noun}s? {self._who}(?:like|love|prefer|enjoy) (?:best |most )?",
                         f"{wh}{self._who}(?:favou?rite|best) {noun}s? ",
                     ):
-                        self._forms.append(_Form((relation.name,), (match["noun"][:3],), written))
+                        self._forms.add(_Form((relation.name,), (match["noun"][:3],), written))
         verbs = ((r, v) for r in vocabulary for v in (*r.verbs.en, *r.deeds.en))
         for verb, of in _shared((self._stem(v), r.name) for r, v in verbs):
             if verb:
                 written = "".join(self._word(word) for word in verb.split())
-                self._forms.append(_Form(of, self._keys(verb), f"{wh}{self._who}{written}{ends}", derived=True))
+                self._forms.add(_Form(of, self._keys(verb), f"{wh}{self._who}{written}{ends}", derived=True))
 
     def asked(self, folded: str) -> Iterator[Ask]:
         text = self._words(folded)
         # Behind a word of whose it is, "old" is left out; only then are the others.
         text = self._former_of.sub(lambda m: m["owner"], text)
         text = self._filler.sub(" ", text)[1:]
-        for form, match in _fitting(self._forms, text):
+        for form, match in self._forms.fitting(text, (found.start() for found in _SPELT.finditer(text))):
             who = match["who"].split()
             # A question's own pronoun stands right before its verb: "what do i do for a" is nobody who lives somewhere.
             if not any(word in SPEAKING for word in who[:-1]):
