@@ -69,12 +69,13 @@ class TraceLog:
         for scope, trace in noted:
             by_scope[scope].append(trace)
         for scope, traces in by_scope.items():
-            if unit.standings.get(scope).paused:
+            decided = unit.standings.get(scope)
+            if decided.paused:
                 continue  # SPEC C5
             # Another process may have forgotten something since: a trace from before must not bring it back (SPEC F6).
             forgotten = [r.at for r in unit.forgotten.receipts(scope)[-1:]]
             fresh = [t for t in traces if not forgotten or t.at > forgotten[0]]
-            silent = self._retaining.detail(unit, scope) is Detail.MINIMAL
+            silent = self._retaining.policy.detail_of(decided) is Detail.MINIMAL
             unit.traces.add(
                 scope,
                 [

@@ -15,9 +15,15 @@ class SqliteStandings(Standings):
 
     def get(self, scope: Scope) -> Standing:
         owner = self._access.owner(scope)
-        sql = f"SELECT {STANDING_COLUMNS} FROM standing WHERE owner = ?"
-        found = self._access.rows(sql, (owner,))
-        return standing_of(found[0]) if found else UNDECIDED
+        if owner is None:
+            return UNDECIDED
+        # A snapshot does not move, and a recall asks three times.
+        kept = self._access.kept(owner, "standing")
+        if owner not in kept:
+            found = self._access.rows(f"SELECT {STANDING_COLUMNS} FROM standing WHERE owner = ?", (owner,))
+            kept[owner] = standing_of(found[0]) if found else UNDECIDED
+        standing: Standing = kept[owner]
+        return standing
 
     def set(self, scope: Scope, standing: Standing) -> None:
         owner = self._access.make_owner(scope)
