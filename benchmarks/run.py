@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, graph, judging, postgres, search, service, storage, text, upkeep, vectors
+from benchmarks import gateway, graph, judging, postgres, search, service, storage, streaming, text, upkeep, vectors
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
@@ -23,6 +23,7 @@ TARGETS = {
     "vectors": (vectors.main, []),
     "search": (search.main, []),
     "service": (service.main, []),
+    "streaming": (streaming.main, []),
     "graph": (graph.main, ["--edges", "100000"]),
     "postgres": (postgres.main, []),
 }
