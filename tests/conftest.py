@@ -22,6 +22,7 @@ COUNTS = {
     "writer_seconds": (2, 10),
     "server_kills": (2, 20),
     "schema_seconds": (55, 900),
+    "schema_examples": (5, 1_000),  # of each operation, as far as the seconds reach
     "machine_examples": (30, 400),
     "graphs": (25, 1000),
     "graph_deaths": (12, 300),  # of a process that tells Neo4j

@@ -35,7 +35,7 @@ def test_no_request_breaks_the_document(tmp_path: Path, phases: str, share: floa
         command = [
             Path(sys.executable).with_name("st"), "run", f"{here.url}/v1/openapi.json",
             "--header", f"Authorization: Bearer {token}", "--checks", CHECKS, "--phases", phases,
-            "--max-time", str(round(count("schema_seconds") * share)), "--max-examples", "5", "--no-shrink",
+            "--max-time", str(round(count("schema_seconds") * share)), "--max-examples", str(count("schema_examples")), "--no-shrink",
             # It knows no way to write a zip; what may be wrong with one is tried in test_http.
             "--exclude-path", "/v1/import", "--workers", "1", "--warnings", "off",
             *(() if FULL else ("--seed", "1")),
