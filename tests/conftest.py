@@ -21,7 +21,8 @@ COUNTS = {
     "kills": (5, 20),
     "writer_seconds": (2, 10),
     "server_kills": (2, 20),
-    "schema_seconds": (55, 900),
+    "schema_coverage_seconds": (39, 270),
+    "schema_fuzzing_seconds": (16, 630),
     "schema_examples": (5, 1_000),  # of each operation, as far as the seconds reach
     "machine_examples": (30, 400),
     "graphs": (25, 1000),

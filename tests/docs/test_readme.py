@@ -42,7 +42,9 @@ def test_python_examples_print_what_they_say(tmp_path: Path) -> None:
 def test_commands_run(tmp_path: Path) -> None:
     (tmp_path / "chat.jsonl").write_text('{"role": "user", "content": "我住在杭州。"}\n', "utf-8")
     environment = {**os.environ, "HOME": str(tmp_path)}
-    lines = [line[2:] for block in blocks(READMES[0], "console") for line in block.splitlines() if line.startswith("$ ")]
+    lines = [
+        line[2:] for block in blocks(READMES[0], "console") for line in block.splitlines() if line.startswith("$ ")
+    ]
     assert len(lines) >= 4
     for line in lines:
         words = [sys.executable, "-m", *shlex.split(line)]
