@@ -1,4 +1,7 @@
-"""PostgreSQL keeps the contract: 18 from the wheel, and 15 where it is."""
+"""PostgreSQL keeps the contract: 18 from the wheel, and 15 where it is.
+
+The older server keeps the whole of it at full counts; every day, that of what servers may do differently.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,9 @@ from jiyi.stores.postgres.backup import restore
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.scanning import numpy_scan
 from jiyi.testing import contract
-from tests.conftest import FULL
 from tests.postgres.server import Server
-from tests.postgres.stores import one_server
+from tests.postgres.stores import both_servers, newer_server
 
-# The older server keeps the whole contract at full counts; every day, that of what servers may do differently.
-both = pytest.mark.parametrize("postgres", ["wheel", "debian"], indirect=True)
-newer = both if FULL else one_server
 
 
 class Postgres:
@@ -63,80 +62,81 @@ class Native(Postgres):
     text_index: TextIndexName = "native"
 
 
-@newer
+@newer_server
 class TestForgotten(Postgres, contract.ForgottenContract): ...
 
 
-@newer
+@newer_server
 class TestMessages(Postgres, contract.MessagesContract): ...
 
 
-@newer
+@newer_server
 class TestMemories(Postgres, contract.MemoriesContract): ...
 
 
-@newer
+@newer_server
 class TestSummaries(Postgres, contract.SummariesContract): ...
 
 
-@both
+@both_servers
 class TestTextIndex(Postgres, contract.TextIndexContract): ...
 
 
-@both
+@both_servers
 class TestNativeTextIndex(Native, contract.TextIndexContract): ...
 
 
-@newer
+@newer_server
 class TestVectorIndex(Postgres, contract.VectorIndexContract): ...
 
 
-@newer
+@newer_server
 class TestGraph(Postgres, contract.GraphContract): ...
 
 
+@both_servers
 class TestGraphFeed(Postgres, contract.GraphFeedContract): ...
 
 
-@newer
+@newer_server
 class TestLedger(Postgres, contract.LedgerContract): ...
 
 
-@both
+@both_servers
 class TestJobs(Postgres, contract.JobsContract): ...
 
 
-@newer
+@newer_server
 class TestSchedule(Postgres, contract.ScheduleContract): ...
 
 
-@newer
+@newer_server
 class TestSegments(Postgres, contract.SegmentsContract): ...
 
 
-@newer
+@newer_server
 class TestModelCalls(Postgres, contract.ModelCallsContract): ...
 
 
-@newer
+@newer_server
 class TestStandings(Postgres, contract.StandingsContract): ...
 
 
-@newer
+@newer_server
 class TestTraces(Postgres, contract.TracesContract): ...
 
 
-@newer
+@newer_server
 class TestOnce(Postgres, contract.OnceContract): ...
 
 
-@newer
+@newer_server
 class TestServiceKeys(Postgres, contract.ServiceKeysContract): ...
 
 
-@both
+@both_servers
 class TestStore(Postgres, contract.StoreContract): ...
 
 
-@newer
+@newer_server
 class TestNativeStore(Native, contract.StoreContract): ...

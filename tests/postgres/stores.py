@@ -11,9 +11,13 @@ from jiyi.assembly import open_memory
 from jiyi.jobs import Clock
 from jiyi.memory_layer import MemoryLayer
 from jiyi.settings import PostgresPolicy, Settings
+from tests.conftest import FULL
 
 one_server = pytest.mark.parametrize("postgres", ["wheel"], indirect=True)
 """For tests that are about jiyi rather than about the version of the server."""
+both_servers = pytest.mark.parametrize("postgres", ["wheel", "debian"], indirect=True)
+newer_server = both_servers if FULL else one_server
+"""For promises about every server: the older one keeps them at full counts."""
 
 
 def open_on(

@@ -14,14 +14,14 @@ from jiyi.memory_layer import MemoryLayer
 from tests.conftest import FULL, outside
 from tests.golden.test_article_cases import PROMISED
 from tests.postgres.server import Emptied
-from tests.postgres.stores import one_server, open_on
+from tests.postgres.stores import newer_server, open_on
 
 CASES = load_cases(OWN_CASES)
 CASES = (
     CASES if FULL else CASES[::7]
 )  # Each costs many round trips; an odd step, since they come in pairs of languages.
 
-pytestmark = one_server
+pytestmark = newer_server
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from jiyi.settings import AccessPolicy, TextIndexName
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.sqlite.store import open_sqlite
 from tests.conftest import FULL, Clock, count, outside
-from tests.postgres.stores import one_server, open_on
+from tests.postgres.stores import newer_server, open_on
 from tests.stores.facts import ME, YOU, document
 
 WORD = re.compile(r"[a-z_./]{3,}|[\u4e00-\u9fff]{2,4}", re.IGNORECASE)
@@ -79,7 +79,7 @@ def test_own_conversations_are_recalled_alike(both: tuple[MemoryLayer, MemoryLay
     assert_same(both, "u001", texts, count("same_queries"))
 
 
-@one_server
+@newer_server
 def test_real_conversations_are_recalled_alike(both: tuple[MemoryLayer, MemoryLayer]) -> None:
     chats = read_chats(outside("JIYI_EVALDATA", "evaldata") / "locomo", "dev", UTC)
     chats = chats if FULL else chats[:1]
