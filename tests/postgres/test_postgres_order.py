@@ -64,8 +64,11 @@ def plain(texts: Sequence[str], clock: Clock) -> list[str]:
     """Those that are stored as they are said. The label of a redacted value is another in every database."""
     with open_memory("reference", clock=clock, worker=False) as layer:
         me = layer.scope("u001")
-        me.observe([{"role": "user", "text": text} for text in texts], session="s1")
-        stored = {turn.text for turn in me.history(session="s1", limit=len(texts)).messages}
+        stored = set()
+        for start in range(0, len(texts), 500):
+            session = f"s{start}"
+            me.observe([{"role": "user", "text": text} for text in texts[start : start + 500]], session=session)
+            stored |= {turn.text for turn in me.history(session=session, limit=500).messages}
     return [text for text in texts if text in stored]
 
 
