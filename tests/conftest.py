@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -94,6 +95,22 @@ def postgres_url(emptied: Emptied) -> str:
     """The address of a database that holds nothing of a memory."""
     emptied.empty()
     return emptied.url
+
+
+@pytest.fixture(scope="session")
+def with_pgvector(postgres: Server) -> Iterator[Emptied]:
+    database = postgres.emptied()
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def pgvector_url(with_pgvector: Emptied) -> str:
+    """The address of a database that holds nothing of a memory, and the extension pgvector."""
+    with_pgvector.empty()
+    return with_pgvector.url
 
 
 @pytest.fixture(scope="session")

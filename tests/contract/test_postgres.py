@@ -18,8 +18,7 @@ from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.scanning import numpy_scan
 from jiyi.testing import contract
 from tests.postgres.server import Server
-from tests.postgres.stores import both_servers, newer_server
-
+from tests.postgres.stores import both_servers, newer_server, one_server
 
 
 class Postgres:
@@ -62,6 +61,12 @@ class Native(Postgres):
     text_index: TextIndexName = "native"
 
 
+class Pgvector(Postgres):
+    @pytest.fixture
+    def postgres_url(self, pgvector_url: str) -> str:
+        return pgvector_url
+
+
 @newer_server
 class TestForgotten(Postgres, contract.ForgottenContract): ...
 
@@ -88,6 +93,12 @@ class TestNativeTextIndex(Native, contract.TextIndexContract): ...
 
 @newer_server
 class TestVectorIndex(Postgres, contract.VectorIndexContract): ...
+
+
+@one_server
+class TestPgvector(Pgvector, contract.VectorIndexContract):
+    def test_it_is_what_answers(self, store: Store) -> None:
+        assert store.info().details["vectors"] == "pgvector"
 
 
 @newer_server

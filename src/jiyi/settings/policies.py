@@ -187,6 +187,8 @@ class PostgresPolicy:
     # How long the network may say nothing of a server before it counts as lost.
     silent_seconds: float = 20.0
     statement_seconds: float = 60.0
+    # Whether the extension pgvector finds vectors where the database has it; after a change: jiyi doctor --fix.
+    pgvector: bool = True
     # Servers that follow the one of the address and may be read from, as HOST or HOST:PORT with commas between; the rest of the
     # address holds for them too.
     standbys: str = ""

@@ -261,7 +261,7 @@ def native_kinds(settings: Mapping[str, str]) -> list[str]:
 
 OWNERS = "owner"
 """The table of the scopes: its `number` is what `owner` is elsewhere."""
-APART = frozenset({"migration", "store_setting", "native_text"})
+APART = frozenset({"migration", "store_setting", "native_text", "vector_near"})
 """Tables that a database has of itself. Of their rows only the secret is moved."""
 
 

@@ -191,6 +191,13 @@ class PostgresAccess:
             self._indexes = self.value("SELECT text_indexes()")
         return known_index(self._indexes.split()[CHOSEN_KINDS.index(kind)])
 
+    @property
+    def vector_index(self) -> str:
+        """What finds vectors: `chunks`, that are put together and looked through here, or `pgvector`."""
+        if not self._indexes:
+            self._indexes = self.value("SELECT text_indexes()")
+        return str(self._indexes.split()[len(CHOSEN_KINDS)])
+
     # ------------------------------------------------------------------------------ counters
 
     @damage

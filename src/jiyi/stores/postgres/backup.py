@@ -33,7 +33,7 @@ _TABLES = """
     SELECT relname::text, (SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute
                            WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped)
     FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-    AND relname <> 'migration' ORDER BY relname
+    AND relname NOT IN ('migration', 'vector_near') ORDER BY relname
 """
 _SEQUENCES = (
     "SELECT relname::text FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'S' ORDER BY relname"

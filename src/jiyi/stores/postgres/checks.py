@@ -9,6 +9,7 @@ import psycopg
 from jiyi.ports import Check
 from jiyi.stores.checking import REPAIR, RESTORE, TermsOf, line, texts
 from jiyi.stores.numbering import Row
+from jiyi.stores.postgres import pgvector
 from jiyi.stores.postgres.care import MISPLACED, NUMBERED, highest_seq
 from jiyi.stores.postgres.connection import ROLE, Place
 from jiyi.stores.postgres.schema import expected_shape, shape, shipped
@@ -40,7 +41,8 @@ def check_server(connection: psycopg.Connection[Row], place: Place) -> Iterator[
     yield Check("locale", True, f"{ctype[0] if ctype else '?'}; text is compared by its bytes, whatever it is")
     may = connection.execute("SELECT has_database_privilege(current_database(), 'CREATE')").fetchone()
     if may == (True,):
-        found, expected = set(shape(connection, schema)), set(expected_shape(connection, shipped()))
+        used = pgvector.is_used(connection, schema)
+        found, expected = set(shape(connection, schema)), set(expected_shape(connection, shipped(), with_pgvector=used))
         wrong = sorted({f"{kind} {name}" for kind, name, _ in found ^ expected if name != "migration"})
         yield line("schema", [f"{name} is not as this jiyi makes it" for name in wrong], RESTORE)
     open_tables = [name for (name,) in connection.execute(_UNLOCKED, (schema,))]
@@ -55,6 +57,7 @@ def check_server(connection: psycopg.Connection[Row], place: Place) -> Iterator[
     )  # fmt: skip
     parts = connection.execute(_PARTITIONS, (schema,)).fetchall()
     yield line("partitions", [f"{name} has {count} of 16" for name, count in parts if count != 16], RESTORE)
+    yield pgvector.check(connection, place)
     dead = connection.execute(_BLOAT, (schema,)).fetchall()
     yield line(
         "bloat", [f"{name} has {count:,} dead rows" for name, count in dead],

@@ -10,6 +10,7 @@ from psycopg import errors, sql
 from jiyi.errors import MigrationError, StoreError
 from jiyi.stores.migrations import Applied, Migration, pending, shipped_migrations, way_back
 from jiyi.stores.numbering import Row
+from jiyi.stores.postgres import pgvector
 from jiyi.stores.postgres.access import store_error
 from jiyi.stores.postgres.connection import ROLE, Place
 
@@ -58,6 +59,8 @@ def migrate_up(connection: psycopg.Connection[Row], place: Place, migrations: Se
         _make_role(connection, place)
         while _step(connection, schema, migrations):
             pass
+        if migrations == shipped():
+            pgvector.begin_where_free(connection, place)
     except errors.InsufficientPrivilege as error:
         raise MigrationError(
             f"the database needs a migration that this role may not make ({_said(error)}): open it once as the role that "
@@ -209,23 +212,27 @@ def shape(connection: psycopg.Connection[Row], schema: str) -> list[Row]:
     return connection.execute(_SHAPE, {"schema": schema}).fetchall()
 
 
-_EXPECTED: dict[tuple[int, tuple[Migration, ...]], list[Row]] = {}
+_EXPECTED: dict[tuple[int, tuple[Migration, ...], bool], list[Row]] = {}
 """What is expected of a version of the server. Making it takes seconds, and it never changes."""
 
 
-def expected_shape(connection: psycopg.Connection[Row], migrations: Sequence[Migration]) -> list[Row]:
+def expected_shape(
+    connection: psycopg.Connection[Row], migrations: Sequence[Migration], *, with_pgvector: bool = False
+) -> list[Row]:
     """The same of a schema that is made this moment, and taken back."""
-    key = (connection.info.server_version, tuple(migrations))
+    key = (connection.info.server_version, tuple(migrations), with_pgvector)
     if key not in _EXPECTED:
-        _EXPECTED[key] = _made_shape(connection, migrations)
+        _EXPECTED[key] = _made_shape(connection, migrations, with_pgvector)
     return _EXPECTED[key]
 
 
-def _made_shape(connection: psycopg.Connection[Row], migrations: Sequence[Migration]) -> list[Row]:
+def _made_shape(connection: psycopg.Connection[Row], migrations: Sequence[Migration], with_pgvector: bool) -> list[Row]:
     name = "jiyi_expected"
     with connection.transaction(force_rollback=True):
         connection.execute(f"CREATE SCHEMA {name}")
         _use(connection, name)
         for migration in migrations:
             apply(connection, migration)
+        if with_pgvector:
+            connection.execute("SELECT begin_pgvector(), use_pgvector()")
         return shape(connection, name)

@@ -31,7 +31,7 @@ from jiyi.settings import PostgresPolicy, TextIndexName
 from jiyi.stores.encoding import damage
 from jiyi.stores.moving import MOVING, check_whole
 from jiyi.stores.numbering import Row
-from jiyi.stores.postgres import care, checks
+from jiyi.stores.postgres import care, checks, pgvector
 from jiyi.stores.postgres.access import ERASED, PASSING, PostgresAccess, commit_statement, store_error
 from jiyi.stores.postgres.backup import back_up
 from jiyi.stores.postgres.connection import Place, Pool, begin_statement, connect, place_of
@@ -310,7 +310,9 @@ class PostgresStore(Store):
         """*Operator.* Make counters and queues right again; returns what was done, one line each."""
         with self._snapshot() as unit:
             scopes = unit.scopes()
-        return [line for scope in scopes for line in self.write_here(lambda unit, s=scope: care.repair(unit, s))]  # type: ignore[misc]
+        done = [line for scope in scopes for line in self.write_here(lambda unit, s=scope: care.repair(unit, s))]  # type: ignore[misc]
+        with self._owner() as connection:
+            return done + pgvector.put_right(connection, self.place)
 
     def erased(self) -> bool:
         with self._snapshot() as unit:

@@ -1,7 +1,7 @@
 """Vectors in PostgreSQL: a row each, read side by side and compared by brute force (SPEC R11).
 
 The server puts the rows of one owner, model and kind together, a few thousand at a time, so that no row is looked at one by
-one here.
+one here. Where the database uses pgvector the server compares them itself, all of them, with the same scores (migration 0610).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping
 
 from jiyi.domain.scope import Scope
-from jiyi.domain.vectors import Chunk, Neighbour, Scan, Vector, VectorSet
+from jiyi.domain.vectors import STEPS, Chunk, Neighbour, Scan, Vector, VectorSet
 from jiyi.errors import InputError
 from jiyi.ports import Kind, VectorIndex
 from jiyi.stores.encoding import damage
@@ -28,6 +28,10 @@ _CHUNKS = f"""
            string_agg(numbers, ''::bytea)
     FROM vector WHERE owner = %s AND vset = %s AND kind = %s GROUP BY seq >> {SIDE_BY_SIDE}
 """
+
+
+MOST_NEAR = 4_000
+"""Of vectors of more numbers pgvector has no copy (`most_near()` of the migration)."""
 
 
 class PostgresVectors(VectorIndex):
@@ -81,7 +85,7 @@ class PostgresVectors(VectorIndex):
             raise InputError(f"no vectors of {model} were begun here")
         owner, number, dimension = found
         if wrong := set(dimensions) - {dimension}:
-            raise InputError(f"the vectors of {model} have {dimension} numbers, not {wrong.pop()}")
+            raise _other(model, dimension, wrong.pop())
         return owner, number
 
     # ------------------------------------------------------------------------------ writing
@@ -111,10 +115,21 @@ class PostgresVectors(VectorIndex):
     # ------------------------------------------------------------------------------ reading
 
     def search(self, scope: Scope, kind: Kind, model: str, query: Vector, limit: int) -> list[Neighbour]:
-        if self._set(scope, model) is None or limit < 1:
+        found = self._set(scope, model)
+        if found is None or limit < 1:
             return []
-        owner, number = self._check(scope, model, [query.dimension])
+        owner, number, dimension = found
+        if query.dimension != dimension:
+            raise _other(model, dimension, query.dimension)
+        if self._access.vector_index == "pgvector" and dimension <= MOST_NEAR:
+            return self._nearest_by_pgvector(number, KIND_NUMBERS[kind], query, at_most(limit))
         return self._nearest((owner, number, KIND_NUMBERS[kind]), query, at_most(limit))
+
+    def _nearest_by_pgvector(self, number: int, kind: int, query: Vector, limit: int) -> list[Neighbour]:
+        asked = str(memoryview(query.numbers).cast("b").tolist())
+        sql = "SELECT seq, score FROM nearest(%s, %s, %s, %s, %s, %s)"
+        rows = self._access.rows(sql, (number, kind, asked, query.dimension, float(query.square), limit))
+        return [Neighbour(seq, score / STEPS) for seq, score in rows]
 
     @damage
     def _nearest(self, place: tuple[int, int, int], query: Vector, limit: int) -> list[Neighbour]:
@@ -137,6 +152,10 @@ class PostgresVectors(VectorIndex):
             return 0
         sql = "SELECT count(*) FROM vector WHERE owner = %s AND vset = %s AND kind = %s"
         return int(self._access.value(sql, (*found[:2], KIND_NUMBERS[kind])))
+
+
+def _other(model: str, dimension: int, given: int) -> InputError:
+    return InputError(f"the vectors of {model} have {dimension} numbers, not {given}")
 
 
 def _little_endian(packed: bytes) -> bytes:
