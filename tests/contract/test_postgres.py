@@ -98,7 +98,7 @@ class TestVectorIndex(Postgres, contract.VectorIndexContract): ...
 @one_server
 class TestPgvector(Pgvector, contract.VectorIndexContract):
     def test_it_is_what_answers(self, store: Store) -> None:
-        assert store.info().details["vectors"] == "pgvector"
+        assert store.info().details["vector index"] == "pgvector"
 
 
 @newer_server

@@ -90,6 +90,12 @@ def test_so_does_every_statement_of_the_native_index(
     assert "native_text" in read
 
 
+@one_server
+def test_so_does_every_statement_by_pgvector(postgres: Server, pgvector_url: str, tmp_path: Path, clock: Clock) -> None:
+    read, _ = walked(postgres, pgvector_url, tmp_path, clock, "postings")
+    assert "vector_near" in read
+
+
 def walked(
     postgres: Server, postgres_url: str, tmp_path: Path, clock: Clock, index: TextIndexName
 ) -> tuple[set[str], int]:

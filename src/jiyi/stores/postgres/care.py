@@ -28,7 +28,7 @@ def info(access: PostgresAccess, place: Place) -> StoreInfo:
     access.operate()
     version = access.value("SELECT max(number) FROM migration")
     details = {
-        "vectors": access.vector_index,
+        "vector index": access.vector_index,
         **{f"{kind.value} index": access.text_index(kind) for kind in CHOSEN_KINDS},
         "postgresql": str(access.value("SHOW server_version")),
         "schema": place.policy.schema,

@@ -24,7 +24,8 @@ PATIENCE = "10s"
 FIX = "run `jiyi doctor --fix` as the role that owns the tables"
 
 _EXTENSION = """
-    SELECT extversion, nspname::text, to_regtype(quote_ident(nspname) || '.halfvec') IS NOT NULL,
+    SELECT extversion, nspname::text,
+           EXISTS (SELECT 1 FROM pg_type WHERE typnamespace = extnamespace AND typname = 'halfvec'),
            has_schema_privilege(%s, nspname, 'USAGE')
     FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'
 """
@@ -73,12 +74,12 @@ def check(connection: psycopg.Connection[Row], place: Place) -> Check:
     if is_used(connection, schema):
         wrong = differing(connection, schema) if _owns(connection, schema) else []
         if wrong:
-            return Check("vectors", False, f"those of {len(wrong)} users are not the same for pgvector", FIX)
-        return Check("vectors", True, f"found by pgvector {version[0] if version else '?'}")
+            return Check("vector index", False, f"those of {len(wrong)} users are not the same for pgvector", FIX)
+        return Check("vector index", True, f"found by pgvector {version[0] if version else '?'}")
     detail = "looked through by jiyi"
     if version is not None and place.policy.pgvector:
         detail += f"; pgvector is there, to use it: {_obstacle(connection) or FIX}"
-    return Check("vectors", True, detail)
+    return Check("vector index", True, detail)
 
 
 def differing(connection: psycopg.Connection[Row], schema: str) -> list[int]:

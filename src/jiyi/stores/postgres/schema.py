@@ -186,10 +186,10 @@ def _said(error: psycopg.Error) -> str:
 
 # ---------------------------------------------------------------------------------- what it looks like
 
-_SHAPE = """
+_SHAPE = r"""
     WITH here AS (SELECT oid, relname, relkind FROM pg_class WHERE relnamespace = %(schema)s::regnamespace)
     SELECT 'column', relname || '.' || attname,
-           concat_ws(' ', format_type(atttypid, atttypmod), attnotnull, attidentity,
+           concat_ws(' ', regexp_replace(format_type(atttypid, atttypmod), '^.*\.', ''), attnotnull, attidentity,
                      (SELECT collname FROM pg_collation WHERE oid = attcollation))
     FROM here JOIN pg_attribute ON attrelid = here.oid AND attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'p')
     UNION ALL
