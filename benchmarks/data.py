@@ -214,6 +214,13 @@ class Corpus:
         for ordinal in self._arrival:
             yield next(streams[ordinal])
 
+    def places(self) -> dict[str, array[int]]:
+        """Of each owner the places of the entries among all, in order of arrival."""
+        found: dict[str, array[int]] = {name: array("i") for name in self.sizes}
+        for place, ordinal in enumerate(self._arrival):
+            found[self.names[ordinal]].append(place)
+        return found
+
     def fresh(self, count: int, seed: int = 0) -> list[Entry]:
         """New entries of owners drawn by activity, to be written on top of what is there. Their numbers lie above all others."""
         rng = random.Random(f"{SEED}:fresh:{self.kind}:{seed}")

@@ -12,14 +12,17 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from itertools import groupby, islice
+from functools import lru_cache, partial
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any, Final, cast
@@ -34,17 +37,22 @@ from benchmarks.recipes import A2, NOW, TOP
 from benchmarks.report import table
 from benchmarks.timing import Times
 from jiyi.domain.scope import Scope
-from jiyi.ports import Document, Kind, Unit
+from jiyi.ports import Kind
 from jiyi.settings import PostgresPolicy, TextIndexName
 from jiyi.shipped import load_segmenter
 from jiyi.stores.postgres.memories import COLUMNS
+from jiyi.stores.postgres.native import lexeme, positions
 from jiyi.stores.postgres.store import PostgresStore, open_postgres
+from jiyi.stores.postings import term_hash
 from jiyi.stores.rows import memory_row
+from jiyi.stores.text_index import KIND_NUMBERS
 from jiyi.text.segmentation import Segmenter
 from tests.postgres.server import Server, free_port, installed, wheel_binaries
 
 SIZES = (200_000, 1_000_000)
 BATCH = 5_000
+SHARE = 20_000
+"""Texts that a process gets at once."""
 WARM_UP = 10
 QUERIES = {10_000: 50, 100_000: 30}
 QUERIES_OTHERWISE = 100
@@ -86,21 +94,30 @@ class ServerA2(A2):
             CREATE TABLE memory_entries (
                 id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id text NOT NULL, content text NOT NULL,
                 category text DEFAULT 'general', importance integer DEFAULT 1, created_at timestamptz DEFAULT now(),
-                last_accessed_at timestamptz DEFAULT now(), segmented tsvector NOT NULL)
+                last_accessed_at timestamptz DEFAULT now(), segmented tsvector NOT NULL);
+            CREATE UNLOGGED TABLE arriving (
+                place bigint, user_id text, content text, importance integer, at timestamptz, segmented tsvector)
         """)
 
-    def load(self, prepared: Sequence[tuple[Entry, str]]) -> None:
-        self._server.execute("CREATE TEMPORARY TABLE IF NOT EXISTS come (user_id text, content text, importance integer, "
-                             "at timestamptz, words text)")  # fmt: skip
+    def load(self, prepared: Sequence[tuple[Entry, str]], places: Sequence[int] = ()) -> None:
+        """Entries aside, with the places that they are to have among all."""
+        self._server.execute("CREATE TEMPORARY TABLE IF NOT EXISTS come (place bigint, user_id text, content text, "
+                             "importance integer, at timestamptz, words text)")  # fmt: skip
         with self._server.cursor() as cursor, cursor.copy("COPY come FROM STDIN") as copy:
-            for entry, words in prepared:
+            for place, (entry, words) in zip(places, prepared, strict=True):
                 at = NOW - timedelta(days=entry.age_days)
-                copy.write_row((entry.owner, entry.text, entry.importance, at, words))
+                copy.write_row((place, entry.owner, entry.text, entry.importance, at, words))
         self._server.execute("""
-            INSERT INTO memory_entries (user_id, content, importance, created_at, last_accessed_at, segmented)
-            SELECT user_id, content, importance, at, at, to_tsvector('simple', words) FROM come
+            INSERT INTO arriving SELECT place, user_id, content, importance, at, to_tsvector('simple', words) FROM come
         """)
         self._server.execute("TRUNCATE come")
+
+    def arrange(self) -> None:
+        self._server.execute("""
+            INSERT INTO memory_entries (user_id, content, importance, created_at, last_accessed_at, segmented)
+            SELECT user_id, content, importance, at, at, segmented FROM arriving ORDER BY place
+        """)
+        self._server.execute("DROP TABLE arriving")
 
     def question(self, text: str) -> str:
         words = dict.fromkeys(self.segment(text) or [text])
@@ -138,7 +155,8 @@ def _recipe_score(row: Sequence[Any]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A filled database: bytes in all and of what a search by words needs, and wall seconds of filling it."""
+    """A filled database: bytes in all and of what a search by words needs, and wall seconds: of filling it, or, of an index, of
+    making it of what is there."""
 
     name: str
     entries: int
@@ -175,7 +193,7 @@ class Bench:
 
 
 def fill(bench: Bench) -> list[Filled]:
-    """Fill what the server does not hold yet. Ours owner by owner, as an import would; the recipe in order of arrival."""
+    """Fill what the server does not hold yet: of a run that was stopped, what it had not ended."""
     built = []
     for names, make in (((ROWS, *OURS), _fill_ours), (RECIPES, _fill_recipes)):
         if missing := [name for name in names if _note(bench, name) is None]:
@@ -218,88 +236,154 @@ def _fill_ours(bench: Bench, missing: Sequence[str]) -> dict[str, float]:
     if ROWS in missing:
         bench.start(ROWS)
         bench.open(ROWS).close()
-        with closing(psycopg.connect(bench.url(ROWS), autocommit=True)) as connection, _timed(seconds, ROWS):
-            connection.execute("SET search_path TO jiyi")
-            for batch in _batches(bench):
-                _put_rows(connection, batch, bench.segmenter)
-    stores = {}
-    for name in OURS:
-        if name in missing:
-            bench.start(name, bench.database(ROWS))
-            # Nothing is indexed yet, so nothing has to be emptied first.
-            bench.server.run(
-                "INSERT INTO jiyi.store_setting (name, value) "
-                f"SELECT name, '{name}' FROM unnest(ARRAY['text.memory', 'text.message']) AS name "
-                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                database=bench.database(name),
-            )
-            stores[name] = bench.open(name)
-            assert stores[name].info().details["memory index"] == name
-    for number, batch in enumerate(_batches(bench) if stores else (), 1):
-        prepared = [(entry.owner, document(bench.segmenter, entry.number, entry.text)) for entry in batch]
-        for name, store in stores.items():
-            with _timed(seconds, name):
-                store.write(partial(_put_texts, prepared=prepared))
-        if number % 20 == 0:
-            say(f"  {number * BATCH:,}", *(f"{name} {seconds[name]:.0f} s" for name in stores))
-    for store in stores.values():
-        store.close()
+        with _timed(seconds, ROWS):
+            _share_out(partial(_put_rows, bench), bench.corpus)
+    indexes = [name for name in OURS if name in missing]
+    for name in indexes:
+        bench.start(name, bench.database(ROWS))
+        # Nothing is indexed yet, so nothing has to be emptied first.
+        bench.server.run(
+            "INSERT INTO jiyi.store_setting (name, value) "
+            f"SELECT name, '{name}' FROM unnest(ARRAY['text.memory', 'text.message']) AS name "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            *(f"SET search_path TO jiyi; {drop}" for drop, _ in INDEXES[name]),
+            database=bench.database(name),
+        )
+    if indexes:
+        _share_out(partial(_put_texts, bench, indexes), bench.corpus)
+    for name in indexes:
+        with _timed(seconds, name):
+            make = [f"SET search_path TO jiyi; {make}" for _, make in INDEXES[name]]
+            bench.server.run(*make, database=bench.database(name))
+        with closing(bench.open(name)) as store:
+            assert store.info().details["memory index"] == name
     return seconds
 
 
-def _batches(bench: Bench) -> Iterator[list[Entry]]:
-    entries = bench.corpus.by_owner()
-    while batch := list(islice(entries, BATCH)):
-        yield batch
+INDEXES = {
+    "postings": [("ALTER TABLE posting DROP CONSTRAINT posting_pkey",
+                  "ALTER TABLE posting ADD PRIMARY KEY (owner, kind, term, seq) INCLUDE (tf, len)")],
+    "native": [("DROP INDEX native_text_terms",
+                "CREATE INDEX native_text_terms ON native_text USING gin (terms) WITH (fastupdate = off)")],
+}  # fmt: skip
+"""How to drop what a search goes by, and how to make it again when all is there, which takes a fraction of the time."""
 
 
-def _put_rows(connection: psycopg.Connection[Any], batch: Sequence[Entry], segmenter: Segmenter) -> None:
-    """Memories as `remember` makes them, past the store: a million go through it one by one, and no row of them is measured."""
-    owners = dict.fromkeys(entry.owner for entry in batch)
-    make = "INSERT INTO owner (tenant, usr) VALUES (%s, %s) ON CONFLICT (tenant, usr) DO UPDATE SET usr = excluded.usr RETURNING number"
+def _share_out(work: Callable[[list[str]], None], corpus: Corpus) -> None:
+    """Do something for all owners, some at a time, the largest first, in processes that each make the texts of their owners. Twice
+    as many as there are processors, since each waits for the server half of the time."""
+    groups: list[list[str]] = []
+    room = 0
+    for owner in sorted(corpus.sizes, key=corpus.sizes.__getitem__, reverse=True):
+        if room <= 0:
+            groups.append([])
+            room = SHARE
+        groups[-1].append(owner)
+        room -= corpus.sizes[owner]
+    done = 0
+    # What a process needs it has from this one, as it was when they parted.
+    with ProcessPoolExecutor(2 * (os.cpu_count() or 1), get_context("fork"), _remember, (work,)) as pool:
+        for group in pool.map(_work, groups):
+            done += sum(corpus.sizes[owner] for owner in group)
+            say(f"  {done:,}")
+
+
+_WORK: list[Callable[[list[str]], None]] = []
+
+
+def _remember(work: Callable[[list[str]], None]) -> None:
+    _WORK.append(work)
+
+
+def _work(owners: list[str]) -> list[str]:
+    _WORK[0](owners)
+    return owners
+
+
+def _put_rows(bench: Bench, owners: list[str]) -> None:
+    """Memories as `remember` makes them, past the store: no row of them is measured."""
+    with psycopg.connect(bench.url(ROWS), options="-c search_path=jiyi") as connection:
+        make = "INSERT INTO owner (tenant, usr) SELECT %s, * FROM unnest(%s::text[]) RETURNING usr, number"
+        numbers: dict[str, int] = dict(connection.execute(make, (Scope("anyone").tenant, owners)).fetchall())
+        with connection.cursor() as cursor, cursor.copy(f"COPY memory (owner, {COLUMNS}) FROM STDIN") as copy:
+            for owner in owners:
+                for entry in bench.corpus.of(owner):
+                    memory = memory_of(entry, bench.segmenter, entry.number)
+                    copy.write_row((numbers[owner], entry.number, *memory_row(memory)))
+        _count(connection, "memory", {numbers[owner]: bench.corpus.sizes[owner] for owner in owners})
+
+
+def _put_texts(bench: Bench, names: Sequence[str], owners: list[str]) -> None:
+    """What the indexes hold, past the store as well."""
+    kind = KIND_NUMBERS[Kind.MEMORY]
+    with closing(bench.open(names[0])) as store:
+        hashed = term_hash(store.secret)
+    entered = lru_cache(100_000)(lambda term: lexeme(0, kind, hashed(term))[1:])
+    connections = {name: psycopg.connect(bench.url(name), options="-c search_path=jiyi") for name in names}
+    find = "SELECT usr, number FROM owner WHERE usr = ANY(%s)"
+    numbers: dict[str, int] = dict(connections[names[0]].execute(find, (owners,)).fetchall())
+    documents, lengths = dict[int, int](), dict[int, int]()
     for owner in owners:
-        scope = Scope(owner)
-        [(owners[owner],)] = connection.execute(make, (scope.tenant, scope.user)).fetchall()
-    with connection.cursor() as cursor, cursor.copy(f"COPY memory (owner, {COLUMNS}) FROM STDIN") as copy:
-        for entry in batch:
-            memory = memory_of(entry, segmenter, entry.number)
-            copy.write_row((owners[entry.owner], entry.number, *memory_row(memory)))
-    most = {owners[entry.owner]: entry.number for entry in batch}
-    connection.execute(
-        "INSERT INTO counter SELECT number, 'memory', last FROM unnest(%s::bigint[], %s::bigint[]) AS come (number, last) "
-        "ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value", (list(most), list(most.values())),
-    )  # fmt: skip
+        number = numbers[owner]
+        held = [d for e in bench.corpus.of(owner) if (d := document(bench.segmenter, e.number, e.text)).terms]
+        documents[number], lengths[number] = len(held), sum(d.length for d in held)
+        if "postings" in names:
+            rows = sorted((hashed(term), d.seq, tf, d.length) for d in held for term, tf in d.terms.items())
+            lines = (f"{number}\t{kind}\t{term}\t{seq}\t{tf}\t{length}" for term, seq, tf, length in rows)
+            _copy(connections["postings"], "posting (owner, kind, term, seq, tf, len)", lines)
+        if "native" in names:
+            lines = (
+                f"{number}\t{kind}\t{d.seq}\t0\t{d.length}\t"
+                + " ".join(f"'{number:x}{entered(term)}':{positions(tf)}" for term, tf in d.terms.items())
+                for d in held
+            )
+            _copy(connections["native"], "native_text (owner, kind, seq, part, len, terms)", lines)
+    for connection in connections.values():
+        _count(connection, "memory.documents", documents)
+        _count(connection, "memory.length", lengths)
+        connection.commit()
+        connection.close()
 
 
-def _put_texts(unit: Unit, prepared: Sequence[tuple[str, Document]]) -> None:
-    for owner, pairs in groupby(prepared, key=lambda pair: pair[0]):
-        unit.text.add(Scope(owner), Kind.MEMORY, [held for _, held in pairs])
+def _copy(connection: psycopg.Connection[Any], table: str, lines: Iterable[str]) -> None:
+    with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+        while some := list(islice(lines, BATCH)):
+            copy.write("\n".join([*some, ""]))
+
+
+def _count(connection: psycopg.Connection[Any], name: str, values: Mapping[int, int]) -> None:
+    sql = "INSERT INTO counter SELECT number, %s, value FROM unnest(%s::bigint[], %s::bigint[]) AS come (number, value)"
+    connection.execute(sql, (name, list(values), list(values.values())))
 
 
 def _fill_recipes(bench: Bench, missing: Sequence[str]) -> dict[str, float]:
-    """Both, whichever is missing: one is a copy of the other."""
+    """Both, whichever is missing: one is a copy of the other. The rows lie in the order of arrival, as a live service has them."""
     plain, indexed = RECIPES
     seconds = dict.fromkeys(RECIPES, 0.0)
     bench.start(plain)
     with closing(ServerA2(bench.url(plain))) as recipe:
         recipe.make()
-        entries = bench.corpus.in_arrival_order()
-        while batch := list(islice(entries, BATCH)):
-            prepared = recipe.prepare(batch)
-            with _timed(seconds, plain):
-                recipe.load(prepared)
+    places = bench.corpus.places()
+    _share_out(partial(_put_recipe, bench, places), bench.corpus)
+    with closing(ServerA2(bench.url(plain))) as recipe:
+        recipe.arrange()
     with _timed(seconds, plain):
         bench.server.run(
             "CREATE INDEX memory_entries_segmented ON memory_entries USING gin (segmented)",
             database=bench.database(plain),
         )
-    seconds[indexed] = seconds[plain]
     bench.start(indexed, bench.database(plain))
     with _timed(seconds, indexed):
         bench.server.run(
             "CREATE INDEX memory_entries_user ON memory_entries (user_id)", database=bench.database(indexed)
         )
     return seconds
+
+
+def _put_recipe(bench: Bench, places: Mapping[str, Sequence[int]], owners: list[str]) -> None:
+    with closing(ServerA2(bench.url(RECIPES[0]))) as recipe:
+        for owner in owners:
+            recipe.load(recipe.prepare(list(bench.corpus.of(owner))), places[owner])
 
 
 @contextmanager
@@ -494,7 +578,7 @@ def _filled(results: Results) -> str:
         [f.name, f"{f.bytes / 1e6:,.0f} MB", f"{f.index_bytes / 1e6:,.0f} MB", f"{f.seconds:,.0f} s"]
         for f in results.filled
     ]
-    return table(("database", "in all", "text index", "filled in (wall)"), rows)
+    return table(("database", "in all", "text index", "made in (wall)"), rows)
 
 
 def _costs(results: Results) -> str:
