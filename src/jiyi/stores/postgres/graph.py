@@ -150,23 +150,36 @@ class PostgresGraph(Graph):
         return [found[memory] for memory in sorted(found)]
 
     def links(self, scope: Scope, node: str, relations: Collection[str] = (), limit: int = 1000) -> list[Link]:
+        return self.links_of(scope, [node], relations, limit)[node]
+
+    def links_of(
+        self, scope: Scope, nodes: Collection[str], relations: Collection[str] = (), limit: int = 1000
+    ) -> dict[str, list[Link]]:
+        """Of all nodes in one statement."""
         owner = self._access.owner(scope)
-        head = None if owner is None else self._keys(owner, [node]).get(node)
-        if head is None:
-            return []
+        found: dict[str, dict[int, Link]] = {node: {} for node in nodes}
+        if owner is None or not found:
+            return {node: [] for node in found}
         only = "AND e.relation = ANY(%(relations)s)" if relations else ""
-        given = {"owner": owner, "head": head, "relations": list(relations), "limit": at_most(limit)}
-        found: dict[int, Link] = {}
-        for end in ("subject", "object"):
-            # For each name and direction a step of its own into the index, as far as the limit.
-            sql = f"""
-                SELECT {_EDGE}, {_NODES} FROM graph_name AS of_node CROSS JOIN LATERAL (
-                    SELECT * FROM graph_edge AS e WHERE e.owner = %(owner)s AND e.{end} = of_node.seq {only}
-                    ORDER BY e.relation, e.memory DESC LIMIT %(limit)s
-                ) AS e {_ENDS} WHERE of_node.owner = %(owner)s AND of_node.node = %(head)s
-            """
-            found |= {int(row[0]): link_of(row) for row in self._access.rows(sql, given)}
-        return sorted(found.values(), key=lambda link: (link.edge.relation, -link.edge.memory))
+        # For each name and direction a step of its own into the index, as far as the limit.
+        steps = " UNION ALL ".join(
+            f"""(SELECT * FROM graph_edge AS e WHERE e.owner = %(owner)s AND e.{end} = of_node.seq {only}
+                 ORDER BY e.relation, e.memory DESC LIMIT %(limit)s)"""
+            for end in ("subject", "object")
+        )
+        sql = f"""
+            SELECT head.name, {_EDGE}, {_NODES} FROM graph_name AS head
+            JOIN graph_name AS of_node ON of_node.owner = %(owner)s AND of_node.node = head.seq
+            CROSS JOIN LATERAL ({steps}) AS e {_ENDS}
+            WHERE head.owner = %(owner)s AND left(head.name, 64) = ANY(%(beginnings)s) AND head.name = ANY(%(names)s)
+        """
+        given = {
+            "owner": owner, "beginnings": _beginnings(found), "names": list(found), "relations": list(relations),
+            "limit": at_most(limit),
+        }  # fmt: skip
+        for node, *row in self._access.rows(sql, given):
+            found[node][row[0]] = link_of(tuple(row))
+        return {n: sorted(some.values(), key=lambda k: (k.edge.relation, -k.edge.memory)) for n, some in found.items()}
 
     def listing(
         self, scope: Scope, relations: Collection[str] = (), *, after: int = 0, limit: int = 1000
