@@ -20,6 +20,7 @@ from jiyi.settings import PostgresPolicy, Settings
 from jiyi.stores import moving
 from jiyi.stores.moving import MOVING, Progress
 from jiyi.stores.postgres import moving as servers
+from jiyi.stores.postgres.backup import restore
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.sqlite import moving as files
 from jiyi.testing.embedders import ByCharacters
@@ -192,6 +193,23 @@ def test_what_is_no_place_for_a_move_is_left_as_it_is(
         move_database(
             on(postgres_url.replace("/t", "/template1?x=").partition("?")[0], tmp_path), here, clock.now, Showing()
         )
+
+
+@one_server
+def test_what_another_program_has_open_becomes_no_other_memory(
+    full: Path, postgres: Server, postgres_url: str, tmp_path: Path, clock: Clock
+) -> None:
+    here, there = on(full, tmp_path), on(postgres_url, tmp_path)
+    with closing(open_postgres(postgres.new_database())) as store:
+        store.backup(str(tmp_path / "backup.zip"))
+    with open_on(postgres_url, tmp_path, clock, PostgresPolicy(schema="beside", folder=str(tmp_path))):
+        with open_on(postgres_url, tmp_path, clock):  # A service without users yet.
+            with pytest.raises(StoreBusy, match="is open in another program"):
+                move_database(here, there, clock.now, Showing())
+            with pytest.raises(StoreBusy, match="is open in another program"):
+                restore(tmp_path / "backup.zip", postgres_url, POLICY)
+        assert move_database(here, there, clock.now, Showing()).users == 5
+    postgres.run("DROP SCHEMA beside CASCADE", database=postgres_url.rpartition("/")[2])
 
 
 @one_server

@@ -95,7 +95,11 @@ class MovingTarget(Movable, Protocol):
         """Whether it holds nothing of any user."""
 
     def begin(self, secret: bytes, progress: Progress) -> None:
-        """Take over the secret; from now on it is the target of this move, and cannot be opened for anything else."""
+        """Take over the secret; from now on it is the target of this move, and cannot be opened for anything else.
+
+        Raises:
+            StoreBusy: another program has it open, and would go on with its old secret.
+        """
 
     def put(self, table: Table, rows: Sequence[Row], before: Progress, now: Progress) -> None:
         """Rows and how far that is, in one transaction. Where something is in their way, since the source was written to

@@ -22,7 +22,7 @@ from jiyi.errors import StoreCorrupt, StoreError
 from jiyi.settings import PostgresPolicy
 from jiyi.stores.migrations import Applied, check_applied
 from jiyi.stores.numbering import Row
-from jiyi.stores.postgres.connection import Place, connect, place_of
+from jiyi.stores.postgres.connection import Place, check_unused, connect, place_of
 from jiyi.stores.postgres.schema import applied_migrations, migrate_up, shipped
 
 FORMAT = "jiyi postgresql backup 1"
@@ -104,6 +104,7 @@ def restore(source: Path, url: str, policy: PostgresPolicy) -> None:
 
     Raises:
         StoreError: the source is no backup of a PostgreSQL store, or the database holds something already.
+        StoreBusy: another program has the database open.
         StoreCorrupt: the backup is damaged.
     """
     place = place_of(url, policy)
@@ -118,6 +119,7 @@ def restore(source: Path, url: str, policy: PostgresPolicy) -> None:
                     f"{source} comes from another version of the schema: restore it with the jiyi that made it"
                 )
             migrate_up(connection, place, shipped())
+            check_unused(connection, place)
             with connection.transaction():
                 _read(connection, policy.schema, archive, manifest)
     except (OSError, zipfile.BadZipFile, LookupError, ValueError, psycopg.DataError) as error:

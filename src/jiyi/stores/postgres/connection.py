@@ -21,6 +21,10 @@ from jiyi.stores.postgres.access import is_lost, store_error
 OLDEST_SERVER = 150_000
 IDLE_SECONDS = 300.0
 """A connection that nobody needed for so long is closed."""
+LEAVING_SECONDS = 1.0
+"""How long a server may take to see that a connection was closed."""
+NAME_CHARS = 63
+"""The server cuts longer names."""
 ROLE = "jiyi_app"
 """The role that every unit of work runs as: it owns nothing, so that row-level security holds for it."""
 
@@ -90,8 +94,37 @@ def _options(place: Place) -> dict[str, object]:
         "prepare_threshold": None,  # A pooler between us and the server may hand each transaction to another backend.
         "connect_timeout": max(1, round(place.policy.connect_seconds)),
         "client_encoding": "utf8",
-        "application_name": "jiyi",
+        "application_name": _application(place),
     }
+
+
+def _application(place: Place) -> str:
+    """What our connections are called on the server: by it others find out who has a memory open."""
+    schema = place.policy.schema
+    return "jiyi" if schema == PostgresPolicy().schema else f"jiyi {schema}"[:NAME_CHARS]
+
+
+def check_unused(connection: psycopg.Connection[Row], place: Place) -> None:
+    """Make sure that nobody has the memory open, before it becomes another: who has would go on with the secret of the old one.
+
+    Raises:
+        StoreBusy: somebody has, also after a moment.
+    """
+    others = """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = %s AND pid <> pg_backend_pid()
+    """
+    give_up = time.monotonic() + LEAVING_SECONDS
+    while True:
+        [(count,)] = connection.execute(others, (_application(place),)).fetchall()
+        if not count:
+            return
+        if time.monotonic() > give_up:
+            raise StoreBusy(
+                f"{place.shown} is open in another program ({count} connections of jiyi): stop services and workers that use "
+                "it, and close what a pooler keeps, then do this again"
+            )
+        time.sleep(0.05)
 
 
 def _keeping_alive(policy: PostgresPolicy) -> dict[str, int]:

@@ -30,7 +30,7 @@ from jiyi.stores.moving import (
 )
 from jiyi.stores.numbering import Row
 from jiyi.stores.postgres.access import from_text, into_text, store_error
-from jiyi.stores.postgres.connection import Place, connect, place_of
+from jiyi.stores.postgres.connection import Place, check_unused, connect, place_of
 from jiyi.stores.postgres.schema import applied_migrations, migrate_up, shipped
 
 PATIENCE = "10s"
@@ -84,6 +84,7 @@ class PostgresMoving:
 
     def __init__(self, connection: psycopg.Connection[Row], place: Place) -> None:
         self._connection = connection
+        self._place = place
         self._schema = place.policy.schema
         self._settings_table = sql.Identifier(self._schema, "store_setting")
         columns: dict[str, list[tuple[str, bool, bool, int | None]]] = {}
@@ -164,6 +165,8 @@ class PostgresMoving:
             )
 
     def begin(self, secret: bytes, progress: Progress) -> None:
+        with _told():
+            check_unused(self._connection, self._place)
         with _told(), self._connection.transaction():
             for table in (self._forms[META].place, self._settings_table):
                 self._connection.execute(sql.SQL("DELETE FROM {}").format(table))
