@@ -10,7 +10,20 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, graph, judging, postgres, search, service, storage, streaming, text, upkeep, vectors
+from benchmarks import (
+    gateway,
+    graph,
+    judging,
+    postgres,
+    postgres_vectors,
+    search,
+    service,
+    storage,
+    streaming,
+    text,
+    upkeep,
+    vectors,
+)
 
 TARGETS = {
     "storage-100k": (storage.main, ["--entries", "100000", "--kind", "memory"]),
@@ -26,6 +39,7 @@ TARGETS = {
     "streaming": (streaming.main, []),
     "graph": (graph.main, ["--edges", "100000"]),
     "postgres": (postgres.main, []),
+    "postgres-vectors": (postgres_vectors.main, []),
 }
 REPORTS = Path("reports")
 
