@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from jiyi.domain.encoding import micros, optional_micros
+from jiyi.domain.encoding import SOURCES, instant, micros, optional_instant, optional_micros
 from jiyi.domain.entities import Name
 from jiyi.domain.graph import Edge, Link
 from jiyi.domain.scope import Scope
 from jiyi.errors import InputError
 from jiyi.ports import Graph
-from jiyi.stores.numbering import Row, at_most
+from jiyi.stores.encoding import damage
+from jiyi.stores.numbering import MAX_SEQ, Row, at_most
 from jiyi.stores.rows import edge_of, link_of
 from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, row_key
 
@@ -27,6 +28,22 @@ _UPSERT = """
     INSERT INTO graph_name (key, owner, node, base, spelling, name) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (key) DO UPDATE SET node = excluded.node, base = excluded.base, spelling = excluded.spelling
 """
+# One step from some nodes, either way: an entry of an index and the name of the other end for each edge. The name of a node is
+# looked up only where it is another than the edge has.
+_WAY = """
+    SELECT {way} AS way, k.value, CASE WHEN n.key = k.value THEN NULL ELSE n.name END, o.name, o.node,
+           CASE WHEN o.key = o.node THEN NULL ELSE (SELECT name FROM graph_name WHERE key = o.node) END,
+           e.memory, e.relation, e.literal, e.source, e.start, e.affirmed_at, e.valid_from, e.valid_to, e.mentions
+    FROM json_each(?1) AS k
+    CROSS JOIN graph_name AS n ON n.node = k.value
+    CROSS JOIN graph_edge AS e ON e.{here} = n.key {only}
+    CROSS JOIN graph_name AS o ON o.key = e.{there}
+"""
+_STEP, _STEP_BY = (
+    f"{_WAY.format(way=1, here='subject', there='object', only=only)} UNION ALL "
+    f"{_WAY.format(way=0, here='object', there='subject', only=only)} LIMIT ?2"
+    for only in ("", "AND e.relation IN (SELECT value FROM json_each(?3))")
+)
 
 
 class SqliteGraph(Graph):
@@ -151,30 +168,29 @@ class SqliteGraph(Graph):
     def links_of(
         self, scope: Scope, nodes: Collection[str], relations: Collection[str] = (), limit: int = 1000
     ) -> dict[str, list[Link]]:
-        """Of all nodes in three statements. Only where there are more edges than the limit each is asked for by itself, since then
-        it matters which of them come first."""
+        """Of all nodes in one statement. Where they have more edges than the limit they are asked for by halves, and one by itself:
+        then it matters which of its edges come first."""
         owner = self._access.owner(scope)
-        found: dict[str, dict[int, Link]] = {node: {} for node in nodes}
+        found: dict[str, list[Link]] = {node: [] for node in nodes}
         if owner is None or not found:
-            return {node: [] for node in found}
-        names = """
-            SELECT n.key, head.name FROM json_each(?) AS wanted
-            CROSS JOIN graph_name AS head ON head.owner = ? AND head.name = wanted.value
-            CROSS JOIN graph_name AS n ON n.node = head.key
-        """
-        heads: dict[int, str] = dict(self._access.rows(names, (json.dumps(list(found)), owner)))
-        only = f"AND e.relation IN ({marks(len(relations))})" if relations else ""
-        for end in ("subject", "object"):
-            sql = f"""
-                SELECT e.{end}, {_EDGE}, {_NODES} FROM json_each(?) AS k CROSS JOIN graph_edge AS e ON e.{end} = k.value {only}
-                {_ENDS} LIMIT ?
-            """
-            rows = self._access.rows(sql, (json.dumps(list(heads)), *relations, at_most(limit + 1)))
-            if len(rows) > limit:
-                return {node: self.links(scope, node, relations, limit) for node in found}
-            for key, *row in rows:
-                found[heads[key]][row[0]] = link_of(tuple(row))
-        return {n: sorted(some.values(), key=lambda k: (k.edge.relation, -k.edge.memory)) for n, some in found.items()}
+            return found
+        # An edge tells the key of the node it leads to, and is met again from there: in one snapshot neither is read twice.
+        known, met = self._access.kept(owner, "nodes"), self._access.kept(owner, "links")
+        if unknown := [node for node in found if node not in known]:
+            known |= self._keys(owner, unknown)
+        waiting = [[(known[node], node) for node in found if node in known]]
+        sql, more = (_STEP_BY, (json.dumps(list(relations)),)) if relations else (_STEP, ())
+        while waiting:
+            some = waiting.pop()
+            rows = self._access.rows(sql, (json.dumps([key for key, _ in some]), at_most(limit + 1), *more))
+            if len(rows) <= limit:
+                _gather(rows, dict(some), found, known, met)
+            elif len(some) == 1:
+                [(_, node)] = some
+                found[node] = self.links(scope, node, relations, limit)
+            else:
+                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+        return found
 
     def listing(
         self, scope: Scope, relations: Collection[str] = (), *, after: int = 0, limit: int = 1000
@@ -216,3 +232,38 @@ def _row(owner: int, edge: Edge, keys: dict[str, int]) -> Row:
         edge.source.value, edge.start, micros(edge.affirmed_at), micros(edge.valid_from),
         optional_micros(edge.valid_to), edge.mentions,
     )  # fmt: skip
+
+
+@damage
+def _gather(
+    rows: Sequence[Row],
+    heads: dict[int, str],
+    found: dict[str, list[Link]],
+    known: dict[str, int],
+    met: dict[int, Link],
+) -> None:
+    """The links of a step, to the nodes it began from. Written out, since this is half of what a step costs."""
+    for (
+        forth, head, own, other, key, beyond, memory, relation, literal, source, start, affirmed_at, valid_from, valid_to,
+        mentions,
+    ) in rows:  # fmt: skip
+        node, link = heads[head], met.get(memory)
+        if link is None:
+            own, beyond = node if own is None else own, other if beyond is None else beyond
+            affirmed = instant(affirmed_at)
+            edge = Edge(
+                memory & MAX_SEQ, own if forth else other, relation, other if forth else own, literal == 1, SOURCES[source],
+                start, affirmed, affirmed if valid_from == affirmed_at else instant(valid_from), optional_instant(valid_to),
+                mentions,
+            )  # fmt: skip
+            met[memory] = link = Link(edge, node, beyond) if forth else Link(edge, beyond, node)
+            known[beyond] = key
+        elif not forth and link.start == link.end:
+            continue  # it came the other way round
+        found[node].append(link)
+    for node in heads.values():
+        found[node].sort(key=_in_order)
+
+
+def _in_order(link: Link) -> tuple[str, int]:
+    return (link.edge.relation, -link.edge.memory)
