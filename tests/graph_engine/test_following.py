@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from itertools import count as counting
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from jiyi.testing.embedders import ByCharacters
 from tests.conftest import FULL, Clock, count
 from tests.graph_engine.server import free_port
 from tests.graph_engine.stores import GRAPHING, SHAPE, engine_at
-from tests.graph_engine.test_same_answers import Both, both  # noqa: F401 — a fixture
+from tests.graph_engine.test_same_answers import Both
 from tests.properties.test_graph_properties import memories
 
 Open = Callable[..., MemoryLayer]
@@ -375,7 +374,12 @@ class Dying(Neo4jEngine):
         return done
 
 
-USERS = counting(1)
+@pytest.fixture(scope="module")
+def dying(neo4j: str) -> Iterator[Dying]:
+    with_name = engine_at(neo4j)
+    engine = Dying(with_name.name, with_name._connect, None, SHAPE)
+    yield engine
+    engine.close()
 
 
 @given(
@@ -390,11 +394,15 @@ USERS = counting(1)
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 def test_whatever_changes_and_dies_in_between_repair_makes_the_engine_equal_to_the_truth(
-    both: Both,  # noqa: F811
-    neo4j: str,
+    dying: Dying,
+    tmp_path_factory: pytest.TempPathFactory,
     rounds: list[tuple[list[Memory], set[int], int | None, bool]],
 ) -> None:
-    scope = Scope(f"died{next(USERS)}")
+    # A database of its own each time: to repair it is to look at everything that it holds.
+    both, scope = (
+        Both(open_sqlite(tmp_path_factory.mktemp("died") / "memory.db", synchronous="NORMAL"), dying),
+        Scope("ming"),
+    )
     now: dict[int, Memory] = {}
     for held, gone, steps, after in rounds:
         for m in held:
@@ -402,14 +410,15 @@ def test_whatever_changes_and_dies_in_between_repair_makes_the_engine_equal_to_t
             now[m.seq] = m
         for seq in sorted(gone & now.keys()):
             both.keep(scope, Change(now.pop(seq), None))
-        dying = Dying(both.engine._name, both.engine._connect, None, SHAPE)
         dying.steps, dying.after = steps, after
         with suppress(Died):
             GraphFollower(both.store, dying, GRAPHING)._tell(scope)
-        dying.close()
+        dying.steps = None
     both.follower.repair()
     assert both.follower.repair() == []
     both.same(scope, lambda e: (e.graph.listing(scope), e.graph.count(scope)))
+    both.store.close()
+    dying.drop(both.follower.owner(scope))
 
 
 def test_of_two_who_tell_at_once_the_later_goes_on(neo4j: str, tmp_path: Path) -> None:
