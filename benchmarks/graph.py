@@ -1,4 +1,4 @@
-"""Questions to the graph: what 1 to 3 steps cost at a large owner and at a usual one, alone and beside other users.
+"""Questions to the graph: what 1 to 3 steps cost at a large owner, at one with hubs and at a usual one, alone and beside other users.
 
     python -m benchmarks.graph --edges 100000 --dir /tmp/bench --report graph.md
     python -m benchmarks.graph --edges 5000 --others 20 --peers networkx,ladybug --dir /tmp/bench --report graph.md
@@ -6,6 +6,10 @@
 Measured is CPU time of one process, p50 / p95: the bare walk over the port, breadth first; the question `neighbours` without
 rules, with its texts and types; and the same with the shipped rules. Then the bare walk beside other graphs that hold the same edges
 (`benchmarks.graph_peers`), CPU and by the clock, each answer held against ours.
+
+Things are joined by chance, four fifths as many as edges. With hubs one end of each edge is drawn by Zipf's law. There the walk is
+bounded as the question is: of a thing `[graph] fan` edges of each direction are read, and once fifty things are found (what `neighbours`
+shows) no further step is taken.
 """
 
 from __future__ import annotations
@@ -15,9 +19,11 @@ import json
 import random
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 
 from benchmarks.graph_peers import PEERS, opened
@@ -40,12 +46,16 @@ NOW = datetime(2026, 6, 1, 3, tzinfo=UTC)
 USUAL, OTHERS, CHUNK, QUESTIONS = 200, 300, 5_000, 200
 RELATIONS = ("BUYS_FROM", "COMPETES_WITH", "PARTNERS_WITH", "WORKS_AT")
 TARGET_MS = 0.4
+SHOWN = 50
+"""What `neighbours` shows unless it is told otherwise."""
 
 
-def fill(store: Store, scope: Scope, edges: int, chance: random.Random) -> list[tuple[str, str]]:
+def fill(store: Store, scope: Scope, edges: int, chance: random.Random, *, hubs: bool = False) -> list[tuple[str, str]]:
     """Edges between four fifths as many entities; gives what they join."""
-    names = [f"thing {n}" for n in range(edges * 4 // 5)]
-    pairs = [(chance.choice(names), chance.choice(names)) for _ in range(edges)]
+    names = [f"thing {n}" for n in range(max(2, edges * 4 // 5))]
+    weights = list(accumulate(1 / (n + 10) if hubs else 1.0 for n in range(len(names))))
+    ends = zip(chance.choices(names, cum_weights=weights, k=edges), chance.choices(names, k=edges), strict=True)
+    pairs = list(ends)
 
     def write(unit: Unit, start: int) -> None:
         some = range(start, min(start + CHUNK, edges + 1))
@@ -60,19 +70,25 @@ def fill(store: Store, scope: Scope, edges: int, chance: random.Random) -> list[
     return pairs
 
 
-def walk(unit: Unit, scope: Scope, start: str, hops: int) -> set[str]:
+def walk(unit: Unit, scope: Scope, start: str, hops: int, most: int | None = None) -> set[str]:
     seen, level = {start}, [start]
     for _ in range(hops):
         near = unit.graph.links_of(scope, level)
         ahead = {link.other(node) for node in level for link in near[node]}
         level = [node for node in ahead if node not in seen]
         seen |= ahead
+        if most is not None and len(seen) > most:
+            break
     return seen - {start}
+
+
+def bounded(unit: Unit, scope: Scope, start: str, hops: int) -> set[str]:
+    return walk(unit, scope, start, hops, SHOWN)
 
 
 def ask(graphing: Graphing) -> Callable[[Unit, Scope, str, int], object]:
     def question(unit: Unit, scope: Scope, start: str, hops: int) -> object:
-        return neighbours(Explorer(unit, scope, graphing, NOW), start, Walk(), hops, 50, Language.EN)
+        return neighbours(Explorer(unit, scope, graphing, NOW), start, Walk(), hops, SHOWN, Language.EN)
 
     return question
 
@@ -127,10 +143,17 @@ def beside_peers(
     return rows
 
 
+def fan_out(pairs: Sequence[tuple[str, str]]) -> str:
+    counts = sorted(Counter(end for pair in pairs for end in pair).values())
+    return f"{len(counts):,} things, mean {sum(counts) / len(counts):.1f}, p95 {counts[len(counts) * 95 // 100]:,}, most {counts[-1]:,}"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edges", type=int, default=100_000)
-    parser.add_argument("--others", type=int, default=OTHERS, help="other users, of 200 edges each")
+    parser.add_argument(
+        "--others", type=int, default=OTHERS, help="other users, of 200 edges each; then ten times as many"
+    )
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     parser.add_argument("--peers", default=",".join(PEERS), help="of networkx, ladybug, neo4j; none: empty")
     parser.add_argument("--dir", type=Path, required=True)
@@ -140,36 +163,50 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = chosen.dir / "graph"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    chance, large, usual = random.Random(1), Scope("large"), Scope("usual")
+    chance, large, hubs, usual = random.Random(1), Scope("large"), Scope("hubs"), Scope("usual")
     ruled = open_graphing(Settings(), load_vocabulary(), load_segmenter())
     questions = {"walk": walk, "neighbours": ask(replace(ruled, rules=RuleSet((), {}))), "with rules": ask(ruled)}
     store = open_sqlite(folder / "memory.db", synchronous="NORMAL")
+    rows, told = list[list[str]](), dict[str, dict[str, list[float]]]()
+
+    def measured(label: str, scope: Scope) -> None:
+        for hops in (1, 2, 3):
+            asked = {**questions, "walk": bounded} if scope == hubs else questions
+            times = {name: measure(store, scope, starts[scope], hops, q) for name, q in asked.items()}
+            shown = [f"{t.p50 * 1e3:.2f} / {t.p95 * 1e3:.2f}" for t in times.values()]
+            rows.append([label, str(hops), *shown, "yes" if times["walk"].p50 * 1e3 <= TARGET_MS else "no"])
+            told[f"{label}, {hops}"] = {name: [t.p50, t.p95] for name, t in times.items()}
+
     try:
-        pairs = {large: fill(store, large, chosen.edges, chance), usual: fill(store, usual, USUAL, chance)}
+        pairs = {
+            large: fill(store, large, chosen.edges, chance),
+            hubs: fill(store, hubs, chosen.edges, chance, hubs=True),
+            usual: fill(store, usual, USUAL, chance),
+        }
         ends = {scope: sorted({end for pair in some for end in pair}) for scope, some in pairs.items()}
         starts = {scope: chance.choices(some, k=chosen.questions) for scope, some in ends.items()}
-        rows, told = [], {}
-        for label, scope in (
-            (f"{chosen.edges:,} edges", large),
-            (f"{USUAL} edges", usual),
-            (f"the same, beside {chosen.others} users", usual),
-        ):
-            if "beside" in label:
-                for n in range(chosen.others):
-                    pairs[Scope(f"other{n}")] = fill(store, Scope(f"other{n}"), USUAL, chance)
-            for hops in (1, 2, 3):
-                times = {name: measure(store, scope, starts[scope], hops, q) for name, q in questions.items()}
-                shown = [f"{t.p50 * 1e3:.2f} / {t.p95 * 1e3:.2f}" for t in times.values()]
-                met = "yes" if times["walk"].p50 * 1e3 <= TARGET_MS else "no"
-                rows.append([label, str(hops), *shown, met])
-                told[f"{label}, {hops}"] = {name: [t.p50, t.p95] for name, t in times.items()}
-        peers = beside_peers(store, pairs, starts, [name for name in chosen.peers.split(",") if name])
+        names = {large: f"{chosen.edges:,} edges", hubs: f"{chosen.edges:,} edges, hubs", usual: f"{USUAL} edges"}
+        for scope, label in names.items():
+            measured(label, scope)
+        done = 0
+        for others in (chosen.others, 10 * chosen.others):
+            for n in range(done, others):
+                theirs = fill(store, Scope(f"other{n}"), USUAL, chance)
+                if others == chosen.others:
+                    pairs[Scope(f"other{n}")] = theirs
+            done = others
+            for scope in (large, usual):
+                measured(f"{names[scope]}, beside {others:,} users", scope)
+        held = {scope: some for scope, some in pairs.items() if scope != hubs}
+        of = {scope: starts[scope] for scope in (large, usual)}
+        peers = beside_peers(store, held, of, [name for name in chosen.peers.split(",") if name])
     finally:
         store.close()
+    fans = [f"{names[scope]}: {fan_out(pairs[scope])}" for scope in names]
     heads = ["owner", "steps", *questions, f"walk ≤ {TARGET_MS} ms"]
     beside = table(["graph", "owner's edges", "steps", "CPU ms p50 / p95", "clock ms p50 / p95"], peers)
     chosen.report.write_text(
-        f"### Steps in the graph, CPU ms p50 / p95\n\n{table(heads, rows)}\n\n### The bare walk beside other graphs\n\n{beside}\n",
+        f"### Steps in the graph, CPU ms p50 / p95\n\n{table(heads, rows)}\n\nEdges at a thing. {'. '.join(fans)}.\n\n### The bare walk beside other graphs\n\n{beside}\n",
         "utf-8",
     )
     if chosen.json:

@@ -36,12 +36,12 @@ from jiyi.pipelines.modelling.spending import Spending
 from jiyi.pipelines.modelling.support import Support
 from jiyi.pipelines.once import OnceView
 from jiyi.pipelines.recall import Recall
-from jiyi.pipelines.recalling.activation import Activation
 from jiyi.pipelines.recalling.arising import Arising
 from jiyi.pipelines.recalling.facts import FactFinder
 from jiyi.pipelines.recalling.passages import Passages
 from jiyi.pipelines.recalling.question import QuestionReader
 from jiyi.pipelines.recalling.relevance import Relevance
+from jiyi.pipelines.recalling.reminding import Reminding
 from jiyi.pipelines.recalling.tracing import TraceView
 from jiyi.pipelines.redacting import Redaction
 from jiyi.pipelines.redistil import Redistiller
@@ -301,7 +301,7 @@ def _recall(
         kinds=load_kinds(segmenter),
         embedding=embedding,
         arising=arising,
-        activation=Activation(graphing.view, segmenter, settings.confidence, settings.activation),
+        reminding=Reminding(graphing.view, segmenter, settings.confidence, settings.activation),
     )
 
 

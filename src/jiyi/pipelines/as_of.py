@@ -71,7 +71,7 @@ def recall_as_of(
     """Recall as it would have answered; ranked the same way, with confidence and age as of then."""
     if as_of.present:
         return recall(unit, scope, query, now, limit=limit, filters=filters)
-    view = None if recall.activation is None else recall.activation.view
+    view = None if recall.reminding is None else recall.reminding.view
     then = UnitThen(unit, scope, as_of, recall.indexing, view)
     found = recall(then, scope, query, as_of.age_at(now), limit=limit, filters=filters)
     items = (replace(i, memory=then.memories.picture(i.memory)) if i.memory else i for i in found.items)

@@ -20,7 +20,6 @@ from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import TierPolicy, weight
 from jiyi.errors import InputError, TooLarge
 from jiyi.pipelines.indexing import Indexing
-from jiyi.pipelines.recalling.activation import Activation, CameToMind
 from jiyi.pipelines.recalling.arising import Arising
 from jiyi.pipelines.recalling.facts import Asked, FactFinder, as_former, turns_of_another
 from jiyi.pipelines.recalling.filters import EVERYTHING, Filters, Span
@@ -39,6 +38,7 @@ from jiyi.pipelines.recalling.matching import (
 from jiyi.pipelines.recalling.meaning import Meaning, find_meaning
 from jiyi.pipelines.recalling.passages import Found, Passages
 from jiyi.pipelines.recalling.question import Question, QuestionReader, without_names
+from jiyi.pipelines.recalling.reminding import CameToMind, Reminding
 from jiyi.pipelines.recalling.spelling import spelt
 from jiyi.pipelines.recalling.timing import Stopwatch
 from jiyi.pipelines.summaries import standing
@@ -65,7 +65,7 @@ class Recall:
     kinds: Kinds
     embedding: Embedding | None = None
     arising: Arising | None = None
-    activation: Activation | None = None
+    reminding: Reminding | None = None
 
     def __call__(
         self, unit: Unit, scope: Scope, query: str, now: datetime, *, limit: int = 8, filters: Filters = EVERYTHING
@@ -87,7 +87,7 @@ class Recall:
         question = named(unit, scope, self._of_time(question, query, now), self.kinds, self.read.policy)
         dropped: list[tuple[str, str]] = []
         watch = Stopwatch()
-        mind = CameToMind(question) if self.activation is None else self.activation(unit, scope, question, now)
+        mind = CameToMind(question) if self.reminding is None else self.reminding(unit, scope, question, now)
         question = mind.question
         watch.lap("graph")
         beside: list[Item] = []

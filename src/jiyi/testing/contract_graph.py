@@ -92,6 +92,21 @@ class GraphContract(Contract):
         assert [k.edge.memory for k in links(store, "Acme", limit=1)] == [2]
         assert links(store, "Acme", limit=0) == []
 
+    def test_one_with_more_edges_than_are_read_hides_nothing_of_those_asked_with_it(self, store: Store) -> None:
+        """The first of it by relation, then the latest; of the others all."""
+        rim = [f"rim {n}" for n in range(9)]
+        store.write(lambda unit: unit.graph.place(ME, [name("hub"), *map(name, rim)]))
+        spokes = [edge(n, "hub", "KNOWS" if n % 2 else "SELLS", rim[n % 9]) for n in range(1, 28)]
+        around = [edge(30 + n, rim[n], "KNOWS", rim[n + 1]) for n in range(8)]
+        store.write(lambda unit: unit.graph.put(ME, [*spokes, *around]))
+        with store.read() as unit:
+            for limit in (4, 5, 20):
+                found = unit.graph.links_of(ME, [*rim, "hub"], (), limit)
+                assert found == {node: unit.graph.links(ME, node, (), limit) for node in [*rim, "hub"]}
+                assert [k.edge.memory for k in found["hub"]][:5] == [27, 25, 23, 21, 19][:limit]
+                assert len(found["hub"]) == limit
+            assert sum(map(len, found.values())) == 20 + 27 + 2 * 8
+
     def test_a_way_back_to_itself_comes_once(self, store: Store) -> None:
         keep(store, [edge(1, "Bell", "KNOWS", "Bell Inc"), edge(2, "Bell", "KNOWS", "Bell")])
         assert [k.edge.memory for k in links(store, "Bell")] == [2, 1]

@@ -231,7 +231,8 @@ def neighbours(explorer: Explorer, name: str, walk: Walk, hops: int, limit: int,
         reached |= ahead
         found += [(hop, sure, node, path) for node, (sure, path) in ahead.items()]
         level = sorted(through)
-        if not level or _spent(explorer, len(reached)):
+        # What is nearer comes first, so beyond a hub with more than is asked for nothing is read.
+        if not level or len(found) >= limit or _spent(explorer, len(reached)):
             break
     teller = Teller(explorer, language)
     found.sort(key=lambda f: (f[0], -round(f[1], 9), f[2]))

@@ -15,6 +15,7 @@ from typing import Any
 
 from jiyi.domain.relations import Relation, Vocabulary
 from jiyi.errors import SettingsError
+from jiyi.pipelines.recalling.relation_names import any_of, names_of_relations
 
 MAX_CLAUSE = 120
 """Characters up to which a clause is held against the questions; longer ones are talk."""
@@ -57,12 +58,9 @@ class Asking:
     def __init__(self, data: Mapping[str, Any], vocabulary: Vocabulary, fold: Callable[[str], str]) -> None:
         """From `asking.toml` and the relations. Raises: SettingsError: another shape, or a relation that is not there."""
         self._fold = fold
-        self._names: dict[str, set[str]] = {}
-        for relation in vocabulary:
-            for name in relation.names.all:
-                self._names.setdefault(fold(name).strip(), set()).add(relation.name)
+        self._names = names_of_relations(vocabulary, fold)
         # Longest first: 数据库连接串 asks for the connection string, not for the database.
-        self._named = any_of(sorted((n for n in self._names if n), key=lambda n: (-len(n), n)))
+        self._named = any_of(sorted(self._names, key=lambda n: (-len(n), n)))
         try:
             self._zh = _Chinese(data["zh"])
             self._en = _English(data["en"])
@@ -328,22 +326,6 @@ def _shared(verbs: Iterable[tuple[str, str]]) -> list[tuple[str, tuple[str, ...]
     for verb, relation in verbs:
         of.setdefault(verb, {})[relation] = None
     return [(verb, tuple(found)) for verb, found in of.items() if verb and len(found) <= SHARED_BY]
-
-
-def any_of(names: Sequence[str]) -> re.Pattern[str] | None:
-    """A pattern of names, at each place the first that fits. ASCII names match whole words only: `db` is not in `feedback`.
-
-    By first letters, so that a place in a question is held against a few names and not against all of them.
-    """
-    heads: dict[str, list[str]] = {}
-    for name in names:
-        end = r"(?![a-z0-9])" if name[-1].isascii() and name[-1].isalnum() else ""
-        heads.setdefault(name[0], []).append(re.escape(name[1:]) + end)
-    free, inside = list[str](), list[str]()
-    for head, rest in heads.items():
-        (free if head.isascii() and head.isalnum() else inside).append(f"{re.escape(head)}(?:{'|'.join(rest)})")
-    parts = [rf"(?<![a-z0-9])(?:{'|'.join(free)})"] if free else []
-    return re.compile("|".join(parts + inside)) if names else None
 
 
 def about_person(relation: Relation | None) -> bool:

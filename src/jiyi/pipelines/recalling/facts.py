@@ -15,7 +15,8 @@ from typing import Any
 from jiyi.domain.memory import Language, Memory, Status, message_handle
 from jiyi.domain.relations import COMPANY, USER, Vocabulary, fact_key
 from jiyi.domain.scope import Scope
-from jiyi.pipelines.recalling.asking import Ask, Asking, about_person, any_of
+from jiyi.pipelines.recalling.asking import Ask, Asking, about_person
+from jiyi.pipelines.recalling.relation_names import any_of
 from jiyi.ports import Unit
 
 FACTS_LIMIT = 24

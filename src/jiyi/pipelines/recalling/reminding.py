@@ -7,7 +7,7 @@ names of things, what they are to the user (竞品) ─▶ things ─▶ their n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -15,19 +15,17 @@ from jiyi.domain.activation import OWN_SIDE, Activated, ActivationPolicy, spread
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.entities import EntityType, Name
 from jiyi.domain.graph import Link
-from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope
 from jiyi.pipelines.graph.view import GraphView
 from jiyi.pipelines.recalling.kinds import HELD_BY
 from jiyi.pipelines.recalling.question import Question
+from jiyi.pipelines.recalling.relation_names import Places, names_of_relations
 from jiyi.ports import MAX_QUERY_TERMS, Unit
 from jiyi.text.segmentation import QueryTerm, Segmenter
 from jiyi.text.synonyms import Wider
 
 _UNIT = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+(?:['’&.+#/-]+[^\W\u3400-\u9fff]+)*[+#]*")
 NAMELESS = frozenset((EntityType.VALUE, EntityType.EVENT, EntityType.THING))
-_BEGINNING = re.compile(r"(?<![a-z0-9])[a-z0-9]|[^\sa-z0-9]")
-_RUNS_ON = re.compile(r"[a-z0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class CameToMind:
     memories: Mapping[int, Activated] = field(default_factory=dict)
 
 
-class Activation:
+class Reminding:
     """Goes from a question into the graph of a scope. Built once."""
 
     def __init__(
@@ -47,7 +45,7 @@ class Activation:
     ) -> None:
         self.view, self.policy = view, policy
         self._segmenter, self._confidence = segmenter, confidence
-        self._nouns = relation_nouns(view.vocabulary, segmenter)
+        self._nouns = names_of_relations(view.vocabulary, segmenter.fold)
         # Who or what is something to the user has a name; of an appointment the question says itself which it is.
         words = view.words
         self._identities = frozenset(view.identity_relations)
@@ -163,36 +161,6 @@ class Activation:
                 counts[term] = counts.get(term, 0) + count
         found = {name: [t for t in some if counts.get(t.text)] for name, some in terms.items()}
         return {n: min(some, key=lambda t: (counts[t.text], t.text)) for n, some in found.items() if some}
-
-
-class Places:
-    """Finds where words of two characters or more stand in a text, also within each other. ASCII words stand alone: `rent` is not
-    in `current`.
-
-    By their first two characters, so that a place is held against a few words and not against all of them.
-    """
-
-    def __init__(self, words: Iterable[str]) -> None:
-        self._heads: dict[str, list[str]] = {}
-        for word in words:
-            if len(word) > 1:
-                self._heads.setdefault(word[:2], []).append(word)
-
-    def __call__(self, text: str) -> Iterator[tuple[int, int]]:
-        for match in _BEGINNING.finditer(text):
-            start = match.start()
-            for word in self._heads.get(text[start : start + 2], ()):
-                if text.startswith(word, start) and not _RUNS_ON.match(text, start + len(word) - 1):
-                    yield start, start + len(word)
-
-
-def relation_nouns(vocabulary: Vocabulary, segmenter: Segmenter) -> dict[str, tuple[str, ...]]:
-    """What people call relations, folded, each with those that it may mean."""
-    found: dict[str, list[str]] = {}
-    for relation in vocabulary:
-        for name in relation.names.all:
-            found.setdefault(segmenter.fold(name).strip(), []).append(relation.name)
-    return {noun: tuple(found[noun]) for noun in found if noun}
 
 
 def _origin(content: Sequence[QueryTerm], word: str) -> int | None:
