@@ -10,7 +10,7 @@ from jiyi.evaluation.contenders import Via
 from jiyi.evaluation.datasets.records import DataSet
 from jiyi.evaluation.retrieval import Answered, Result
 from jiyi.evaluation.retrieval_report import table
-from jiyi.evaluation.sweep import sweep_settings, sweep_steps
+from jiyi.evaluation.sweep import sweep_runs, sweep_steps
 
 GRAPH_OFF = "activation.weight=0"
 """What switches the channel of the graph off."""
@@ -72,13 +72,15 @@ def ablate(
     data: DataSet, off: Mapping[str, str], base: Mapping[str, Any], vias: Sequence[Via], step: Callable[[int], None] = lambda _: None
 ) -> Iterator[Ablation]:  # fmt: skip
     """Measure a set through each verb, with the settings `base` and with `off` on top."""
+    points = sweep_runs(data, [(via, settings) for via in vias for settings in ({}, off)], base, step)
     for via in vias:
-        having, without = (point.result for point in sweep_settings(data, [{}, off], base, via, step))
+        having, without = (next(points).result for _ in range(2))
         yield Ablation(via, having, without)
 
 
 def ablation_steps(data: DataSet, off: Mapping[str, str], vias: Sequence[Via]) -> int:
-    return len(vias) * sweep_steps(data, [{}, off])
+    alike = [[v for v in vias if (v is Via.MESSAGES) is history] for history in (True, False)]
+    return sum(sweep_steps(data, [{}, off] * len(some)) for some in alike if some)
 
 
 def ablation_table(found: Sequence[Ablation], off: str) -> str:

@@ -82,19 +82,28 @@ def sweep_settings(
     data: DataSet, chosen: Sequence[Mapping[str, str]], base: Mapping[str, Any], via: Via, step: Callable[[int], None] = lambda _: None
 ) -> Iterator[Point]:  # fmt: skip
     """Measure every choice, on top of `base`; gives each as soon as it is measured."""
+    return sweep_runs(data, [(via, settings) for settings in chosen], base, step)
+
+
+def sweep_runs(
+    data: DataSet, runs: Sequence[tuple[Via, Mapping[str, str]]], base: Mapping[str, Any], step: Callable[[int], None] = lambda _: None
+) -> Iterator[Point]:  # fmt: skip
+    """The same of choices that are each asked in a way of their own. Where it can, one memory serves all that need the same of it:
+    those who ask for history alone need nothing distilled."""
+    chosen = [settings for _, settings in runs]
     for settings in chosen:
         settings_tree({**base, **settings})
     once = is_told_once(data, chosen)
     with tempfile.TemporaryDirectory(prefix="jiyi-eval-") as folder:
-        told = False
-        for number, settings in enumerate(chosen):
-            place = Path(folder) / ("one" if once else str(number))
+        told = set[Path]()
+        for number, (via, settings) in enumerate(runs):
+            place = Path(folder) / (("history" if via is Via.MESSAGES else "all") if once else str(number))
             place.mkdir(exist_ok=True)
             with closing(Jiyi(place, via=via, distil=data.is_streamed, settings={**base, **settings})) as contender:
                 meter = Meter(step=step)
-                if not (once and told):
+                if place not in told:
                     tell_all(data, contender, meter)
-                    told = True
+                    told.add(place)
                 yield Point(settings, ask_all(data, contender, meter))
 
 
