@@ -38,6 +38,7 @@ from jiyi.pipelines.once import OnceView
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.recalling.arising import Arising
 from jiyi.pipelines.recalling.facts import FactFinder
+from jiyi.pipelines.recalling.handful import Handful
 from jiyi.pipelines.recalling.passages import Passages
 from jiyi.pipelines.recalling.question import QuestionReader
 from jiyi.pipelines.recalling.relevance import Relevance
@@ -261,6 +262,7 @@ def assemble(
             settings.confidence,
             vocabulary,
             Relevance(load_relevance(segmenter), segmenter, settings.relevance),
+            Handful(recall, retaining.states, settings.context),
         ),
         redaction=redaction,
         guard=guard,
