@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from jiyi.assembly import open_memory
 from jiyi.domain.entities import EntityType, Reason
+from jiyi.domain.graph import Link
+from jiyi.domain.memory import Language
+from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, MemoryPaused, NotFound, SettingsError
 from jiyi.graph_files import shipped_rules
 from jiyi.memory_layer import MemoryLayer
+from jiyi.pipelines.graph.exploring import Explorer
 from jiyi.pipelines.graph.export import as_graphml, as_json, as_mermaid
-from jiyi.pipelines.graph.questions import Entity
-from jiyi.ports import Check
+from jiyi.pipelines.graph.questions import Entity, Walk, neighbours
+from jiyi.ports import Check, GraphReader
 from jiyi.scoped_memory import ScopedMemory
 from tests.conftest import Clock
 
@@ -392,6 +398,42 @@ def test_a_limit_that_cuts_is_told(tmp_path: Path, clock: Clock) -> None:
         me = say(layer, clock, *(f"竞品是{name}。" for name in ("云帆科技", "星图", "海潮", "远山", "北辰科技")))
         assert me.neighbours("贵司").cut
         assert not me.neighbours("星图").cut
+
+
+def test_beyond_a_hub_with_more_than_is_shown_nothing_is_read(tmp_path: Path, clock: Clock) -> None:
+    """Of a hub the first `fan` edges, and of what is further off nothing where the nearest fill the answer."""
+    with open_memory("reference", clock=clock, worker=False) as layer:
+        names = [f"星图{n}" for n in range(9)]
+        me = say(
+            layer, clock, *(f"竞品是{name}。" for name in names), *(f"王芳{n}在{names[n]}工作。" for n in range(9))
+        )
+        read = list[str]()
+
+        def nearest(limit: int) -> list[str]:
+            read.clear()
+            with layer._store.read() as unit:
+                seen = Seen(unit.graph, read)
+                explorer = Explorer(unit, me.user, layer._parts.graphing, clock(), graph=seen)
+                return [n.entity for n in neighbours(explorer, "贵司", Walk(), 2, limit, Language.ZH)]
+
+        assert nearest(9) == nearest(1000)[:9]
+        assert "王芳" in read
+        nearest(9)
+        assert "王芳" not in read
+
+
+class Seen:
+    """A graph that notes whose edges are read."""
+
+    def __init__(self, graph: GraphReader, read: list[str]) -> None:
+        self._graph, self._read = graph, read
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._graph, name)
+
+    def links_of(self, scope: Scope, nodes: Collection[str], *more: Any) -> dict[str, list[Link]]:
+        self._read += nodes
+        return self._graph.links_of(scope, nodes, *more)
 
 
 def test_a_database_from_before_there_was_a_graph_gets_one(tmp_path: Path, clock: Clock) -> None:

@@ -184,9 +184,12 @@ def test_neighbours_are_those_of_a_plain_search(
         with store.read() as unit:
             answer = {}
             for start in {n.node for n in unit.graph.named(scope, NAMES)}:
-                explorer = Explorer(unit, scope, GRAPHING, NOW, then)
-                found = neighbours(explorer, start, Walk((relation,) if relation else ()), hops, 100, Language.EN)
+                explorer, walk = Explorer(unit, scope, GRAPHING, NOW, then), Walk((relation,) if relation else ())
+                found = neighbours(explorer, start, walk, hops, 100, Language.EN)
                 assert not explorer.cut
+                # The first few are the same, though for them no further step is taken.
+                few = neighbours(Explorer(unit, scope, GRAPHING, NOW, then), start, walk, hops, 2, Language.EN)
+                assert few == found[:2]
                 answer[start] = found
         answers.append(answer)
     assert answers[0] == answers[1]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from jiyi.domain.entities import Name
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Role, Status
 from jiyi.domain.plans import Change
@@ -29,6 +30,13 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = open_sqlite(tmp_path / "memory.db", synchronous="NORMAL")
     yield store
     store.close()
+
+
+def test_a_name_that_sqlite_would_cut_is_refused(store: SqliteStore) -> None:
+    with pytest.raises(InputError, match="NUL"):
+        store.write(lambda unit: unit.graph.place(ME, [Name("a\0b", "a\0b", "a\0b", "a\0b")]))
+    with store.read() as unit:
+        assert unit.graph.count(ME) == (0, 0)
 
 
 def test_a_full_disk_loses_only_what_it_says(store: SqliteStore) -> None:

@@ -50,6 +50,8 @@ class SqliteGraph(Graph):
     # ------------------------------------------------------------------------------ writing
 
     def place(self, scope: Scope, names: Sequence[Name]) -> None:
+        if cut := next((n.name for n in names if "\0" in n.name), None):
+            raise InputError(f"the name {cut!r} holds the character NUL, at which SQLite's JSON ends: take it out")
         owner = self._access.make_owner(scope)
         keys = self._keys(owner, {n.name for n in names} | {n.node for n in names})
         if lacking := {n.node for n in names} - keys.keys() - {n.name for n in names}:
