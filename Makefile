@@ -13,7 +13,7 @@ help:
 	@echo "make test            every test, on every engine this version has"
 	@echo "make test-all        the same tests at full counts (SUITE=hostile|kills|writers|machine|all)"
 	@echo "make check           format, lint, types, import layers"
-	@echo "make bench           storage benchmark (TARGET=storage-100k|storage-1m|messages-1m|gateway|text|judging|upkeep|vectors|search|graph|service|streaming|postgres|postgres-vectors)"
+	@echo "make bench           storage benchmark (TARGET=storage-100k|storage-1m|messages-1m|gateway|text|judging|upkeep|vectors|search|graph|service|streaming|postgres|postgres-vectors|claims|claims-engines)"
 	@echo "make reference       write docs/reference again from the program"
 
 # Upgrading pip first: the one that comes with Python 3.11 knows no dependency groups.

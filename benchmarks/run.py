@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import (
+    claims,
     gateway,
     graph,
     judging,
@@ -38,6 +39,8 @@ TARGETS = {
     "service": (service.main, []),
     "streaming": (streaming.main, []),
     "graph": (graph.main, ["--edges", "100000"]),
+    "claims": (claims.main, []),
+    "claims-engines": (claims.main, ["--entries", "200000", "--engines"]),
     "postgres": (postgres.main, []),
     "postgres-vectors": (postgres_vectors.main, []),
 }
