@@ -43,7 +43,7 @@ from jiyi.text.voice import Voice
 if TYPE_CHECKING:
     pass
 
-DISTILLER_VERSION = 3
+DISTILLER_VERSION = 4
 """Raise it with any change of the code that makes the distiller read otherwise: `doctor` then advises to redistil."""
 
 PROMPTS = "pipelines/prompts"

@@ -5,6 +5,8 @@ from __future__ import annotations
 # relation, a Chinese and an English sentence that state it.
 REACH: tuple[tuple[str, str, str], ...] = (
     # who the user is
+    ("SURNAMED", "我姓章", "My last name is Okonkwo"),
+    ("IS_OF_BREED", "我家的狗是边牧", "My dog is a whippet"),
     ("HAS_GENDER", "我是女生", "I'm a woman"),
     ("HAS_HEIGHT", "我身高一米七二", "My height is 172 cm"),
     ("IS_NATIONAL_OF", "我的国籍是新加坡", "I'm Canadian"),

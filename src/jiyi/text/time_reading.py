@@ -60,7 +60,7 @@ class Words:
     all: Mapping[str, Mapping[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
-        names = {*self.zh, *self.en} - {"recurring", "capital_months", "short_weekdays"}
+        names = {*self.zh, *self.en} - {"recurring", "moved", "capital_months", "short_weekdays"}
         both = {n: {k.lower(): v for t in (self.zh, self.en) for k, v in t.get(n, {}).items()} for n in names}
         both["months"] |= {k.lower(): v for k, v in self.en["capital_months"].items()}
         both["weekdays"] |= {k.lower(): v for k, v in self.en["short_weekdays"].items()}

@@ -16,18 +16,20 @@ Right or absent: what may mean two days is recognised and has no value. The conv
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
 from jiyi.text.calendars import Calendar, Grain, When
-from jiyi.text.time_patterns import signs_of, wordings_of
+from jiyi.text.time_patterns import either, signs_of, wordings_of
 from jiyi.text.time_reading import Lean, Piece, Reading, Words
 
 _GLUE = re.compile(
     r"\s*的?\s*|,?\s+(?:(?:at|on|of|around|about|from)\s+)?(?:the\s+)?|\s*[,，]\s*|\s*@\s*|\s*[(（]\s*", re.IGNORECASE
 )
+# Words of moving stand this near before the first of two times.
+_NEAR = 80
 _RANGE = re.compile(r"\s*(?:到|至|-|–|—|~|～|\bto\b|\bthrough\b|\buntil\b|\btill\b)\s*", re.IGNORECASE)
 
 
@@ -51,13 +53,16 @@ class TimeExpression:
 class Times:
     """Reads times. Built once from the word lists; pure, so one may serve all threads."""
 
-    __slots__ = ("_cues", "_wordings", "_words")
+    __slots__ = ("_cues", "_moved", "_wordings", "_words")
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         """`data` is the parsed `times.toml`. Raises: KeyError when it lacks a list."""
         self._words = Words(data["zh"], data["en"])
         self._wordings = wordings_of(self._words)
         self._cues = _cues(self._words)
+        self._moved = re.compile(
+            rf"\b(?:{either(data['en']['moved'])})\b[^.,;!?\n]*\bfrom\s+(?:the\s+)?\Z", re.IGNORECASE
+        )
 
     def may_hold(self, text: str) -> bool:
         """Whether it is worth looking: cheap, and never False for a text that holds a time."""
@@ -80,7 +85,7 @@ class Times:
         if self._cues.isdisjoint(signs):
             return ()
         reading = Reading(self._words, anchor, lean, Calendar(anchor.tzinfo), anchor.date())
-        joined = _join(self._pieces(text, signs, reading), text, reading)
+        joined = _join(self._pieces(text, signs, reading), text, reading, self._from_one_to_another)
         return tuple(e for e in (_expression(run, text, reading) for run in joined) if e is not None)
 
     def read(self, text: str, anchor: datetime, lean: Lean | None = None) -> When | None:
@@ -108,6 +113,8 @@ class Times:
                 except (ValueError, OverflowError):
                     # 2月30日, or a year beyond the calendar: a time that is none.
                     piece = Piece(match.start(), match.end(), dates=True)
+                if piece.recurring and _RANGE.search(match.group()) and self._from_one_to_another(text, piece.start):
+                    continue
                 if piece.dates or piece.part or piece.clock:
                     found.append((piece.start, -piece.end, order, piece))
         found.sort(key=lambda entry: entry[:3])
@@ -116,6 +123,10 @@ class Times:
             if not pieces or piece.start >= pieces[-1].end:
                 pieces.append(piece)
         return pieces
+
+    def _from_one_to_another(self, text: str, start: int) -> bool:
+        """Whether the times from here on are what something was moved from and to: moved from Tuesday to Thursday."""
+        return self._moved.search(text, max(0, start - _NEAR), start) is not None
 
 
 def _cues(words: Words) -> frozenset[str]:
@@ -146,14 +157,15 @@ class _Run:
         return self.pieces[-1].end
 
 
-def _join(pieces: Sequence[Piece], text: str, reading: Reading) -> list[_Run]:
+def _join(pieces: Sequence[Piece], text: str, reading: Reading, apart: Callable[[str, int], bool]) -> list[_Run]:
+    """`apart`: whether a time that begins there, and the one after it, are two."""
     runs: list[_Run] = []
     for piece in pieces:
         single = _run_of(piece)
         if runs and len(runs[-1].pieces) < 8:
             between = text[runs[-1].end : piece.start]
             joined = _added(runs[-1], piece, between, reading) if _GLUE.fullmatch(between) else None
-            if joined is None and _RANGE.fullmatch(between):
+            if joined is None and _RANGE.fullmatch(between) and not apart(text, runs[-1].pieces[0].start):
                 joined = _ranged(runs[-1], piece, reading)
             if joined is not None:
                 runs[-1] = joined

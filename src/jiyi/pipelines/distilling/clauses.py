@@ -92,6 +92,10 @@ class View:
     # Where the subject that opens a clause may end, and its class, by the clause: clauses are looked at several times.
     openings: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict, compare=False)
 
+    def date_at(self, start: int) -> TimeExpression | None:
+        """The date that begins there, whichever way it is meant."""
+        return self.times.get(start) or self.ahead.get(start) or self.behind.get(start)
+
 
 def view_of(text: str, at: datetime, times: Times, fold_character: Callable[[str], str]) -> View:
     """A text ready for matching. `at`: when it was said, in the zone where the user was."""

@@ -153,10 +153,12 @@ class Fitter:
 
     def _opened(self, view: View, clause: Clause, signs: int) -> list[tuple[int, str]]:
         ends: dict[int, str] = {}
+        dated = view.date_at(clause.start)
         for kind, source in self.grammar.subjects:
             if self.narrowing.may(source, signs):
                 match = compiled(source).match(view.shadow, clause.start, clause.end)
-                if match and match.end() not in ends:
+                # 周五 and 周五下 are no names where a date is known: 周五下午开会.
+                if match and match.end() not in ends and not (dated and kind == "name" and match.end() <= dated.end):
                     ends[match.end()] = kind
         return sorted(ends.items(), key=lambda item: -item[0])
 
@@ -447,7 +449,11 @@ class Fitter:
         if not spans:
             return None
         relation = self._routed(view, spans, relation)
-        subject = self._relative_in(found.object) if form.of_object else self.filed(relation, who, talk)
+        # A cat that my daughter has is hers: it is not called one of mine.
+        own = who.kind in ("user", "we")
+        subject = (
+            (self._relative_in(found.object) if own else None) if form.of_object else self.filed(relation, who, talk)
+        )
         if subject is None:
             return []
         said = [(s, self.objects.said(view, s)) for s in spans]
@@ -523,6 +529,8 @@ def _in_tense(form: Form, view: View, slots: Mapping[str, tuple[int, int]]) -> b
     time = _time(form, view, slots)
     if time is None or time.when is None:
         return not form.timed or "time" not in slots
+    if form.moved and slots["time"][0] not in view.times and time.when.first_day == view.at.date():
+        return False  # put off to Monday, said on a Monday: today would be called so
     return not form.tense or (time.when.start <= view.at if form.tense == "past" else time.when.end > view.at)
 
 

@@ -40,6 +40,7 @@ _BUILT_IN = {
     "number": r"(?:\d[\d,.]*|[零〇一二三四五六七八九十百千万两]+)",
     "capital": r"(?-i:[A-Z])",
     "open": r"\(",
+    "not_one": r"(?!一[家所间])",  # 一家公司 and 一所学校 count nothing
     "uncounted": r"(?<![前这那好十过隔近每头])",  # 前几天 and 好几次 ask for no number
     "unpast": r"(?![前后来])",
     "him": "(?<!吉)他",  # 弹吉他 speaks of nobody
@@ -79,7 +80,7 @@ class Form:
     or "may" be there; `before` goes on after it, and `bare` holds for a clause without one. Every clause of the form
     contains a text of each group of `needs`. `who` are the classes of subject that it takes. `also` relations receive the same object.
     `route` sends an object of a known type to the relation for that type. `across` forms run over two clauses. `timed`
-    forms hold a date, which must lie in the `tense` "past" or "future" where one is given; what lies in the future is
+    forms hold a date (`moved`: and the one that it was), which must lie in the `tense` "past" or "future" where one is given; what lies in the future is
     over when its date is. `follows`: relations one of which the sentence must have stated before. `from_party` is the
     relation of the object to the one company that was named. `second` is the relation of the slot of that name, told of the
     form's subject, or with `of_object` of the relative or animal that the object names. A `dropped` subject is the user,
@@ -103,6 +104,7 @@ class Form:
     implied: bool = False
     across: bool = False
     timed: bool = False
+    moved: bool = False
     tense: str = ""
     follows: frozenset[str] = frozenset()
     from_party: str = ""
@@ -283,7 +285,8 @@ class _Builder:
         }
         self.space = r"\s*" if language is Language.ZH else r"\s+"
         # Who a subject is, is looked up afterwards: the same long lists inside every form would take long to compile.
-        self.anybody = r"[^\s,:]{1,12}?" if language is Language.ZH else rf"{_PAIR}|[^,:]{{1,40}}?"
+        nobody = re.escape(table["not_subjects"])
+        self.anybody = rf"(?![{nobody}])[^\s,:]{{1,12}}?" if language is Language.ZH else rf"{_PAIR}|[^,:]{{1,40}}?"
 
     def form(self, written: str, entry: Mapping[str, Any]) -> Form:
         unknown = set(entry) - {
@@ -328,6 +331,7 @@ class _Builder:
             implied=bool(entry.get("implied", False)),
             across="，" in written or ", " in written,
             timed="{time}" in written,
+            moved="{time}" in written and "{other_time}" in written,
             tense=str(entry.get("tense", "")),
             follows=frozenset(entry.get("follows", ())),
             from_party=str(entry.get("from_party", "")),
