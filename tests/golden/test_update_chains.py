@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from jiyi.assembly import open_memory
+from jiyi.memory_layer import MemoryLayer
 from tests.conftest import Clock
 
 CHAINS = 200
@@ -77,16 +78,20 @@ def chain(number: int) -> Chain:
 
 @pytest.mark.parametrize("number", range(CHAINS))
 def test_only_the_current_value_is_told_as_current(number: int, clock: Clock) -> None:
-    told = chain(number)
     with open_memory("reference", worker=False, clock=clock) as layer:
-        me = layer.scope("ming")
-        for turn in told.turns:
-            clock.advance(days=turn.days, minutes=1)
-            me.observe([{"role": "user", "text": turn.text}], session=turn.session)
-            layer.work()
-        clock.advance(days=1)
-        context = me.context(told.asks, session="new").text
-        facts = me.recall(told.asks, kinds={"fact"}).items
+        assert_told(layer, clock, chain(number))
+
+
+def assert_told(layer: MemoryLayer, clock: Clock, told: Chain) -> None:
+    """Say what a chain says, and ask: the current value is told as current, and no other."""
+    me = layer.scope("ming")
+    for turn in told.turns:
+        clock.advance(days=turn.days, minutes=1)
+        me.observe([{"role": "user", "text": turn.text}], session=turn.session)
+        layer.work()
+    clock.advance(days=1)
+    context = me.context(told.asks, session="new").text
+    facts = me.recall(told.asks, kinds={"fact"}).items
     assert holds(context, told.current), context
     assert not [value for value in told.past if holds(context, value)], context
     assert holds(facts[0].text, told.current)

@@ -9,10 +9,11 @@ import pytest
 
 from jiyi.evaluation.case_files import Case, load_cases
 from jiyi.evaluation.harness import OWN_CASES, TIMEZONE, OpenLayer, Outcome, run_case, run_folder
-from jiyi.jobs import Clock
+from jiyi.jobs import Clock as AnyClock
 from jiyi.memory_layer import MemoryLayer
-from tests.conftest import FULL, outside
+from tests.conftest import FULL, Clock, outside
 from tests.golden.test_article_cases import PROMISED
+from tests.golden.test_update_chains import CHAINS, assert_told, chain
 from tests.postgres.server import Emptied
 from tests.postgres.stores import newer_server, open_on
 
@@ -31,7 +32,7 @@ def open_fresh(emptied: Emptied, tmp_path: Path) -> Callable[[], OpenLayer]:
     def open_fresh() -> OpenLayer:
         emptied.empty()
 
-        def open_layer(path: Path, clock: Clock) -> MemoryLayer:
+        def open_layer(path: Path, clock: AnyClock) -> MemoryLayer:
             # What is kept beside the database is not in the case's folder: the files of a server are not looked into.
             return open_on(emptied.url, tmp_path, clock, timezone=TIMEZONE, synchronous="NORMAL")
 
@@ -55,3 +56,11 @@ def test_article_cases(open_fresh: Callable[[], OpenLayer]) -> None:
         looks_into_files = any(step.verb == "stored" for step in result.case.steps)
         outcomes[name] = result.outcome is (Outcome.NOT_SUPPORTED if looks_into_files else Outcome.PASSED)
     assert outcomes == dict.fromkeys(sorted(PROMISED), True)
+
+
+@pytest.mark.parametrize("number", range(0, CHAINS, 1 if FULL else 50))
+def test_only_the_current_value_is_told_as_current(
+    number: int, open_fresh: Callable[[], OpenLayer], tmp_path: Path, clock: Clock
+) -> None:
+    with open_fresh()(tmp_path, clock) as layer:
+        assert_told(layer, clock, chain(number))

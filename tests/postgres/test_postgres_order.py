@@ -17,11 +17,12 @@ from jiyi.evaluation.datasets.locomo import read_chats
 from jiyi.evaluation.harness import OWN_CASES
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import BM25, Document, Kind
-from jiyi.settings import AccessPolicy, TextIndexName
+from jiyi.settings import AccessPolicy, PostgresPolicy, Settings, TextIndexName
 from jiyi.stores.postgres.store import open_postgres
 from jiyi.stores.sqlite.store import open_sqlite
+from jiyi.testing.embedders import ByCharacters
 from tests.conftest import FULL, Clock, count, outside
-from tests.postgres.stores import newer_server, open_on
+from tests.postgres.stores import newer_server, one_server, open_on
 from tests.stores.facts import ME, YOU, document
 
 WORD = re.compile(r"[a-z_./]{3,}|[\u4e00-\u9fff]{2,4}", re.IGNORECASE)
@@ -92,6 +93,26 @@ def test_real_conversations_are_recalled_alike(both: tuple[MemoryLayer, MemoryLa
         tell(both, chat.id.replace("/", "-"), said)
         texts = [m.text for m in turns]
         assert_same(both, chat.id.replace("/", "-"), texts, -(-count("same_queries") // len(chats)))
+
+
+@pytest.mark.parametrize("index", ["chunks", "pgvector"])
+@one_server
+def test_what_meaning_finds_is_recalled_alike(
+    index: str, postgres_url: str, pgvector_url: str, tmp_path: Path, clock: Clock
+) -> None:
+    url = pgvector_url if index == "pgvector" else postgres_url
+    access, postgres = AccessPolicy(flush_after=1_000_000), PostgresPolicy(folder=str(tmp_path))
+    settings = [
+        Settings(path=path, worker=False, access=access, postgres=postgres) for path in (str(tmp_path / "m.db"), url)
+    ]
+    here, there = (open_memory(settings=one, clock=clock, embedder=ByCharacters()) for one in settings)
+    with here, there:
+        assert there.info().details["vector index"] == index
+        steps = [s for case in load_cases(OWN_CASES) for s in case.steps]
+        said = [s.value for s in steps if s.verb == "say" and isinstance(s.value, str)]
+        texts = plain(said[::2] if FULL else said[::40], clock)
+        tell((here, there), "u001", [{"role": "user", "text": text, "id": f"t{i}"} for i, text in enumerate(texts)])
+        assert_same((here, there), "u001", texts, -(-count("same_queries") // 4))
 
 
 def documents(rng: random.Random, size: int) -> list[Document]:
