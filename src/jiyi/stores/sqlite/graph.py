@@ -112,21 +112,22 @@ class SqliteGraph(Graph):
     # ------------------------------------------------------------------------------ names
 
     def named(self, scope: Scope, names: Collection[str]) -> list[Name]:
-        return self._find(scope, "n.name IN (SELECT value FROM json_each(?))", names)
+        return self._find(scope, "graph_name AS n ON n.owner = ? AND n.name = wanted.value", names)
 
     def alike(self, scope: Scope, bases: Collection[str]) -> list[Name]:
-        return self._find(scope, "n.base IN (SELECT value FROM json_each(?))", bases)
+        return self._find(scope, "graph_name AS n ON n.owner = ? AND n.base = wanted.value", bases)
 
     def names_of(self, scope: Scope, nodes: Collection[str]) -> list[Name]:
-        heads = "(SELECT key FROM graph_name WHERE owner = n.owner AND name IN (SELECT value FROM json_each(?)))"
-        return self._find(scope, f"n.node IN {heads}", nodes)
+        head = "graph_name AS head ON head.owner = ? AND head.name = wanted.value"
+        return self._find(scope, f"{head} CROSS JOIN graph_name AS n ON n.node = head.key", nodes)
 
-    def _find(self, scope: Scope, condition: str, values: Collection[str]) -> list[Name]:
+    def _find(self, scope: Scope, ways: str, values: Collection[str]) -> list[Name]:
+        """From what is wanted to names, in this order: left to the planner, it goes through all names of the owner."""
         owner = self._access.owner(scope)
         if owner is None or not values:
             return []
-        sql = f"SELECT {_NAME} FROM graph_name AS n WHERE n.owner = ? AND {condition} ORDER BY n.name"
-        return [Name(*row) for row in self._access.rows(sql, (owner, json.dumps(list(values))))]
+        sql = f"SELECT {_NAME} FROM json_each(?) AS wanted CROSS JOIN {ways} ORDER BY n.name"
+        return [Name(*row) for row in self._access.rows(sql, (json.dumps(sorted(set(values))), owner))]
 
     def _keys(self, owner: int, names: Collection[str]) -> dict[str, int]:
         sql = "SELECT name, key FROM graph_name WHERE owner = ? AND name IN (SELECT value FROM json_each(?))"
