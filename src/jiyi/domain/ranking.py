@@ -16,6 +16,8 @@ class RankingPolicy:
     confidence: float = 0.20  # share of the score that confidence scales
     recency: float = 0.04
     recency_half_life: timedelta = timedelta(days=60)
+    # The same for what was said: the fusion knows the time that a question names, and age alone says little of a passage.
+    passage_recency: float = 0.0
     heat: float = 0.04
     heat_saturation: float = 8.0  # visits at which heat has half its say
     phrase: float = 0.15  # the whole question, or its longest run, stands in the text
@@ -100,10 +102,11 @@ def rescore(
     scale = weight * (policy.message if message else 1.0)
     trusted = 1 - policy.confidence + policy.confidence * confidence
     age = max(now - at, timedelta(0))
+    recency = policy.passage_recency if message else policy.recency
     parts = [
         *((name, value * trusted) for name, value in relevance),
         ("importance", policy.importance * (importance - 3)),
-        ("recency", policy.recency * 0.5 ** (age / policy.recency_half_life)),
+        ("recency", recency * 0.5 ** (age / policy.recency_half_life)),
         ("heat", policy.heat * heat / (heat + policy.heat_saturation)),
         ("phrase", policy.phrase if phrase else 0.0),
     ]

@@ -71,6 +71,8 @@ class RetentionPolicy:
     digest_chars: int = 50
     # What one session says within this time is one span, and leaves one digest.
     digest_span: timedelta = timedelta(days=1)
+    # So many messages with a name in them are read again once it is known whose it is.
+    earlier: int = 20
 
     def detail_of(self, standing: Standing) -> Detail:
         """The detail in force for a user."""

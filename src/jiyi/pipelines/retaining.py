@@ -35,8 +35,6 @@ LONGEST_WHOLE = 500
 SMALL = 1
 """Importance of what only `everything` keeps: it goes first (SPEC F3)."""
 CHUNK = 500
-EARLIER = 20
-"""So many messages with a name in them are read again once it is known whose it is."""
 
 _SEPARATOR = {Language.ZH: "、", Language.EN: ", "}
 _BETWEEN = re.compile(r"、|, ")
@@ -133,7 +131,7 @@ class Retaining:
         naming = self.distiller.constructions.naming
         told = (c.after.triple for c in plan.changes if c.before is None and c.after is not None and c.after.triple)
         for name in {t.object for t in told if t.relation == naming and not t.negated}:
-            for earlier in reversed(unit.messages.containing(scope, [name], EARLIER)):
+            for earlier in reversed(unit.messages.containing(scope, [name], self.policy.earlier)):
                 if earlier.seq < message.seq:
                     asked = [o for o in self.read(unit, scope, earlier, self.detail(unit, scope)) if o.known]
                     news = asked and [o for o in asked if not self._was_told(unit, scope, earlier, o)]

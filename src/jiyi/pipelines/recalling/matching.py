@@ -78,9 +78,20 @@ def scan_single(
     """Texts that hold a single character that the question asks for. The dictionary hides it in words (猫 in 猫叫), and only
     words are indexed: look at the letters too."""
     single = [t.text for t in question.content if t.kind == "char"]
-    words = [t.text for t in question.content if t.kind != "bigram"]
+    if not single:
+        return []
     known = {m.item.seq for m in seen}
-    return [m for m in _scan(unit, scope, kind, single, words, segmenter) if m.item.seq not in known]
+    terms = [t.text for t in question.content]
+    information = question.information(*unit.text.frequencies(scope, kind, terms))
+    matches = []
+    for item in _containing(unit, scope, kind, single):
+        folded = segmenter.fold(item.text)
+        held = sum(1 << i for i, term in enumerate(terms) if term in folded)
+        if held and item.seq not in known:
+            # By what its words tell, as in the index: a character that many texts hold is no third of a question of three words.
+            coverage = question.coverage(held, information)
+            matches.append(Match(item, relevance(coverage, 1.0, coverage), coverage, question.matched_words(held)))
+    return matches
 
 
 def scan_texts(unit: Unit, scope: Scope, kind: Kind, question: Question, segmenter: Segmenter) -> list[Match]:
@@ -95,19 +106,24 @@ def _scan(
     """Texts that hold a needle, rated by how many of the wanted words they hold."""
     if not needles:
         return []
-    forms = sorted({form for needle in needles for form in writings(needle)})
-    holders: Mapping[Kind, Messages | Summaries | Memories] = {
-        Kind.MESSAGE: unit.messages, Kind.SUMMARY: unit.summaries, Kind.MEMORY: unit.memories
-    }  # fmt: skip
-    found: Sequence[Memory | Message | SessionSummary] = holders[kind].containing(scope, forms, SCAN_LIMIT)
     matches = []
-    for item in found:
+    for item in _containing(unit, scope, kind, needles):
         folded = segmenter.fold(item.text)
         held = tuple(n for n in wanted if n in folded)
         if held:
             coverage = len(held) / len(wanted)
             matches.append(Match(item, relevance(coverage, 1.0, coverage), coverage, held))
     return matches
+
+
+def _containing(
+    unit: Unit, scope: Scope, kind: Kind, needles: Sequence[str]
+) -> Sequence[Memory | Message | SessionSummary]:
+    forms = sorted({form for needle in needles for form in writings(needle)})
+    holders: Mapping[Kind, Messages | Summaries | Memories] = {
+        Kind.MESSAGE: unit.messages, Kind.SUMMARY: unit.summaries, Kind.MEMORY: unit.memories
+    }  # fmt: skip
+    return holders[kind].containing(scope, forms, SCAN_LIMIT)
 
 
 def _match(
