@@ -66,6 +66,7 @@ from jiyi.shipped import (
     load_kinds,
     load_merge_words,
     load_prompts,
+    load_reader,
     load_redaction,
     load_refining,
     load_relevance,
@@ -209,7 +210,6 @@ def assemble(
     vocabulary = load_vocabulary()
     segmenter = load_segmenter(dictionary, settings.stop_words)
     indexing = Indexing(segmenter)
-    constructions = load_constructions()
     graphing = open_graphing(settings, vocabulary, segmenter)
     arising = Arising(load_signs(segmenter), graphing.view)
     recall = _recall(settings, indexing, load_facts(segmenter), graphing, arising, embedding)
@@ -220,8 +220,9 @@ def assemble(
     merging = Merging(segmenter, load_merge_words(segmenter), settings.merging, settings.heat)
     redaction = Redaction(Redactor(load_redaction(), settings.redaction), keys or MemoryKeys())
     distiller = Distiller(
-        vocabulary, constructions, load_times(), segmenter.fold, settings.confidence, load_authorship()
-    )
+        vocabulary, load_constructions(), load_times(), segmenter.fold, settings.confidence, load_authorship(),
+        load_reader(segmenter),
+    )  # fmt: skip
     judging = Judging(
         vocabulary, settings.confidence, settings.arbitration, settings.tiers, load_refining(segmenter),
         load_closings(segmenter), segmenter.fold,

@@ -19,6 +19,7 @@ from jiyi.domain.refining import Refining, parse_refining
 from jiyi.domain.relations import COMPANY, USER, Phrases, Vocabulary, parse_vocabulary, subject_name
 from jiyi.errors import SettingsError
 from jiyi.pipelines.distilling.grammar import Constructions, parse_constructions, relative
+from jiyi.pipelines.distilling.reading import Reader
 from jiyi.pipelines.guarding import EchoRules, Guard, parse_echo
 from jiyi.pipelines.high_value import HighValue, parse_high_value
 from jiyi.pipelines.merging import MergeWords
@@ -108,6 +109,12 @@ def load_closings(segmenter: Segmenter) -> Closings:
 def load_constructions() -> Constructions:
     """The shipped constructions."""
     return parse_constructions(read_toml(shipped_text("constructions.toml"), "constructions.toml"))
+
+
+@cache
+def load_reader(segmenter: Segmenter) -> Reader:
+    """The reader of the shipped constructions. It keeps nothing between texts, so one serves every memory of a process."""
+    return Reader(load_vocabulary(), load_constructions(), segmenter.fold)
 
 
 @cache

@@ -95,6 +95,18 @@ def test_the_two_languages_count_weeks_as_their_speakers_do() -> None:
     assert label("下周三", sunday) == label("next Wednesday", sunday) == "2026-12-02"
 
 
+def test_what_is_moved_from_one_time_to_another_names_two_times() -> None:
+    monday = datetime(2026, 3, 2, 9, tzinfo=SHANGHAI)
+    for text in ("We moved it from Tuesday to Thursday", "it was pushed back from 3 March to 5 March"):
+        found = find(text, monday, Lean.FUTURE)
+        assert [e.when.label for e in found if e.when] == ["2026-03-03", "2026-03-05"]
+    [stay] = find("I was there from 3 March to 5 March", monday)
+    assert stay.when is not None
+    assert stay.when.label == "2026-03-03/2026-03-05"
+    [hours] = find("The shop is open from Tuesday to Thursday. We moved.", monday)
+    assert hours.recurring
+
+
 def test_next_friday_said_on_a_monday_is_in_the_next_week() -> None:
     monday = datetime(2026, 3, 2, 9, tzinfo=SHANGHAI)
     assert label("next Friday", monday) == "2026-03-13"

@@ -46,6 +46,7 @@ class Distiller:
         fold: the segmenter's folding, so that values compare as recall compares them.
         policy: where confidence starts.
         written_for: marks that somebody else wrote a turn in the user's name (SPEC B4).
+        reader: one of this vocabulary, these constructions and this folding that was built before; by default it is built.
 
     Raises:
         SettingsError: a construction names a relation that the vocabulary does not hold.
@@ -57,6 +58,7 @@ class Distiller:
     fold: Callable[[str], str]
     policy: ConfidencePolicy = field(default_factory=ConfidencePolicy)
     written_for: Phrases = field(default_factory=Phrases)
+    reader: Reader | None = None
     _reader: Reader = field(init=False, repr=False, compare=False)
     _normalising: Normalising = field(init=False, repr=False, compare=False)
     _character: Callable[[str], str] = field(init=False, repr=False, compare=False)
@@ -67,7 +69,8 @@ class Distiller:
             raise SettingsError(
                 f"constructions name relations that the vocabulary does not hold: {', '.join(sorted(unknown))}"
             )
-        object.__setattr__(self, "_reader", Reader(self.vocabulary, self.constructions, self.fold))
+        reader = self.reader or Reader(self.vocabulary, self.constructions, self.fold)
+        object.__setattr__(self, "_reader", reader)
         character = lru_cache(maxsize=8192)(lambda c: fold_character(c, self.fold))
         object.__setattr__(self, "_character", character)
         object.__setattr__(self, "_normalising", Normalising(self.times, self.constructions, self.fold, character))
