@@ -377,7 +377,7 @@ class Fitter:
     def filed(self, relation: Relation, who: Who, talk: Talk) -> str | None:
         """The subject that the fact is filed under; None when that subject cannot have this relation."""
         allowed = self.constructions.who.get(relation.name)
-        if allowed is not None and who.kind not in allowed:
+        if allowed is not None and who.kind not in allowed and who.name not in allowed:
             return None
         if who.kind == "implied":
             # A bare 名字是… may be anybody's name, a bare 预算是… is the user's side's.

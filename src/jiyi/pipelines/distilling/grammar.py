@@ -231,7 +231,9 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             vague={name: anyone.source(written, f"vague.{name}") for name, written in data["vague"].items()},
             written=frozenset(data["written"]),
             introduces=frozenset(data["introduces"]),
-            who={name: frozenset(classes) for name, classes in data["who"].items()},
+            who={
+                name: frozenset(relative(kin[c]) if c in kin else c for c in who) for name, who in data["who"].items()
+            },
             routes={kind: (str(route["away"]), str(route["to"])) for kind, route in data["routes"].items()},
             only_find=frozenset(data["only_find"]),
             dated=frozenset(data["dated"]),
