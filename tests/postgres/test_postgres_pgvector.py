@@ -142,6 +142,21 @@ def test_a_role_that_does_not_own_the_tables_uses_it_and_is_told_who_begins(post
         each.close()
 
 
+def test_where_the_extension_is_dropped_it_is_told_and_done_without(postgres: Server) -> None:
+    url, held = postgres.new_database(), random_vectors(9)
+    name = url.rpartition("/")[2]
+    postgres.run("CREATE EXTENSION vector", database=name)
+    store = open_postgres(url)
+    put(store, held)
+    assert used(store) == "pgvector"
+    postgres.run("DROP EXTENSION vector CASCADE", database=name)
+    assert ("vector index", "pgvector, which finds them, was dropped") in {(c.name, c.detail) for c in failures(store)}
+    assert store.repair() == ["pgvector finds vectors no longer"]
+    assert failures(store) == []
+    assert_answers(store, held)
+    store.close()
+
+
 def test_the_way_back_leaves_none_of_it(postgres: Server) -> None:
     url = postgres.new_database()
     open_postgres(url).close()

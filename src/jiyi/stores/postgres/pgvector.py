@@ -1,6 +1,6 @@
 """Vectors found by the extension pgvector, where the database has it (SPEC O2, R11; migration 0610).
 
-Who has the extension before the first vector uses it from the start. Where vectors are there already, `jiyi doctor --fix` begins:
+A memory that is made where the extension is uses it from the start. Otherwise `jiyi doctor --fix` begins:
 the server keeps the copy that the extension reads equal from that moment on, what was there before is copied owner by owner, and
 searches go by it once it is whole. Until then they look through the vectors as they do without the extension.
 """
@@ -54,7 +54,7 @@ def put_right(connection: psycopg.Connection[Row], place: Place) -> list[str]:
     schema = place.policy.schema
     if not _owns(connection, schema):
         return []
-    if not place.policy.pgvector:
+    if not place.policy.pgvector or not _version(connection):
         return _ended(connection, schema)
     if _may_begin(connection, place):
         return [f"pgvector finds vectors from now on: {_use(connection, schema):,} copied for it"]
@@ -67,17 +67,24 @@ def is_used(connection: psycopg.Connection[Row], schema: str) -> bool:
     return _is_there(connection, schema, "to_regproc", "nearest")
 
 
+def was_dropped(connection: psycopg.Connection[Row], schema: str) -> bool:
+    """Whether the extension is gone that searches go by: they fail until it is left."""
+    return is_used(connection, schema) and not _version(connection)
+
+
 def check(connection: psycopg.Connection[Row], place: Place) -> Check:
     """A line of the health check: what finds vectors."""
     schema = place.policy.schema
-    version = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    version = _version(connection)
     if is_used(connection, schema):
+        if was_dropped(connection, schema):
+            return Check("vector index", False, "pgvector, which finds them, was dropped", FIX)
         wrong = differing(connection, schema) if _owns(connection, schema) else []
         if wrong:
             return Check("vector index", False, f"those of {len(wrong)} users are not the same for pgvector", FIX)
-        return Check("vector index", True, f"found by pgvector {version[0] if version else '?'}")
+        return Check("vector index", True, f"found by pgvector {version}")
     detail = "looked through by jiyi"
-    if version is not None and place.policy.pgvector:
+    if version and place.policy.pgvector:
         detail += f"; pgvector is there, to use it: {_obstacle(connection) or FIX}"
     return Check("vector index", True, detail)
 
@@ -93,6 +100,12 @@ def differing(connection: psycopg.Connection[Row], schema: str) -> list[int]:
 
 def _may_begin(connection: psycopg.Connection[Row], place: Place) -> bool:
     return place.policy.pgvector and _obstacle(connection) == "" and not is_used(connection, place.policy.schema)
+
+
+def _version(connection: psycopg.Connection[Row]) -> str:
+    """Of the extension in this database; empty where it is not."""
+    found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    return str(found[0]) if found else ""
 
 
 def _obstacle(connection: psycopg.Connection[Row]) -> str:
