@@ -168,6 +168,7 @@ class GraphFollower:
         still = {n.node for n in graph.named(scope, touched) if n.node == n.name}
         names = graph.named(scope, {end for k in links for end in (k.edge.subject, k.edge.object)} | nodes)
         explorer = Explorer(unit, scope, self._graphing, NO_TIME)
+        explorer.look_at(nodes | still)
         types = {node: explorer.type_of(node) for node in sorted(nodes | still)}
         self._engine.put(self.owner(scope), claim, Telling(tuple(links), tuple(names), types))
 
