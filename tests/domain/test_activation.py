@@ -58,6 +58,12 @@ def test_no_way_leads_through_a_value_or_through_the_users_own_side() -> None:
     assert go(WORLD, OWN, {"WORKS_AT": "works"})[1] == {}
 
 
+def test_what_the_question_takes_for_granted_does_not_come_to_mind() -> None:
+    named = {"Farhill": Activated(1.0, ("farhill",)), "Nora": Activated(1.0, ("nora",))}
+    assert set(go(WORLD, named, {})[1]) == {2}  # neither that it is a rival of the user's, nor that she works there
+    assert set(go(WORLD, named, {"WORKS_AT": "works"})[1]) == {2, 3}
+
+
 def test_in_a_crowd_little_is_left() -> None:
     crowd = [link(n, f"person {n}", "WORKS_AT", "Farhill") for n in range(1, 101)]
     named = {"Farhill": Activated(1.0, ("farhill",))}

@@ -82,7 +82,10 @@ def spread(
         for node, here in reached.items():
             for link, step in _steps(node, here, list(links_of(node)), asked, calling, sure, policy):
                 number, other = link.edge.memory, link.other(node)
-                if number not in memories or step.rank < memories[number].rank:
+                # What joins a thing to another that is named too, or to the user, the question takes for granted: that the
+                # user has a boat tells nothing about where the boat lies.
+                told = link.edge.relation in asked or not (node in starts and (other in starts or other in OWN_SIDE))
+                if told and (number not in memories or step.rank < memories[number].rank):
                     memories[number] = step
                 if link.edge.literal or other in OWN_SIDE or step.energy < policy.least:
                     continue
