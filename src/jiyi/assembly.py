@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jiyi.backends import beside, open_graph_engine, open_store
 from jiyi.domain.nights import next_night
 from jiyi.domain.questions import parse_answers
+from jiyi.domain.relations import Vocabulary
 from jiyi.embedders import follow_embedder, open_embedding, vector_rules
 from jiyi.engine import Parts
 from jiyi.errors import SegmenterMismatch, SettingsError
@@ -255,16 +256,7 @@ def assemble(
         forgetting=Forgetting(indexing, vocabulary, judging.refining, graphing.view, settings.forgetting),
         carried=carried or NothingCarried(),
         recall=recall,
-        context=Context(
-            recall,
-            settings.context,
-            settings.profile,
-            settings.working,
-            settings.confidence,
-            vocabulary,
-            Relevance(load_relevance(segmenter), segmenter, settings.relevance),
-            Handful(recall, retaining.states, settings.context),
-        ),
+        context=_context(settings, vocabulary, recall, retaining),
         redaction=redaction,
         guard=guard,
         upkeep=Upkeep(gateway, merging, retaining, settings.tiers, settings.upkeep, noticing),
@@ -305,6 +297,20 @@ def _recall(
         embedding=embedding,
         arising=arising,
         reminding=Reminding(graphing.view, segmenter, settings.confidence, settings.activation),
+    )
+
+
+def _context(settings: Settings, vocabulary: Vocabulary, recall: Recall, retaining: Retaining) -> Context:
+    segmenter = recall.indexing.segmenter
+    return Context(
+        recall,
+        settings.context,
+        settings.profile,
+        settings.working,
+        settings.confidence,
+        vocabulary,
+        Relevance(load_relevance(segmenter), segmenter, settings.relevance),
+        Handful(recall, retaining.states, settings.context),
     )
 
 
