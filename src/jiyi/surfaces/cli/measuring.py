@@ -185,7 +185,7 @@ def _sheet(rows: list[Row], out: Path) -> dict[str, Any]:
 
 def _judged(files: list[Path], key: Path) -> Verdicts:
     truth = read_key(key)
-    return judge({path.name: read_labels(path, truth) for path in files}, truth)
+    return judge({str(path): read_labels(path, truth) for path in files}, truth)
 
 
 def calibration(
