@@ -225,6 +225,11 @@ def test_the_command_from_sheet_to_score(jiyi: Cli, data: Path, tmp_path: Path) 
     assert scored["sheets"][0]["good"]["share"] == 1.0
     assert scored["sheets"][1]["detected"]["all"]["part"] == 1
     assert scored["kappa"] == {"one.jsonl / two.jsonl": 1.0}
+    (tmp_path / "again").mkdir()
+    same = tmp_path / "again" / "one.jsonl"
+    same.write_bytes((tmp_path / "two.jsonl").read_bytes())
+    scored = jiyi.json("eval", "sample", "--score", labels[0], "--score", str(same), "--key", str(key))
+    assert scored["kappa"] == {f"{labels[0]} / {same}": 1.0}
     assert "3 of 3 = 100.0%" in jiyi("eval", "sample", "--score", labels[0], "--key", str(key)).stdout
 
 

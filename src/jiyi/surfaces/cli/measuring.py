@@ -185,7 +185,9 @@ def _sheet(rows: list[Row], out: Path) -> dict[str, Any]:
 
 def _judged(files: list[Path], key: Path) -> Verdicts:
     truth = read_key(key)
-    return judge({str(path): read_labels(path, truth) for path in files}, truth)
+    # Two readers may call their sheets the same.
+    alike = len({path.name for path in files}) < len(files)
+    return judge({str(path) if alike else path.name: read_labels(path, truth) for path in files}, truth)
 
 
 def calibration(
