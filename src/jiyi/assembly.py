@@ -39,7 +39,6 @@ from jiyi.pipelines.once import OnceView
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.recalling.arising import Arising
 from jiyi.pipelines.recalling.facts import FactFinder
-from jiyi.pipelines.recalling.handful import Handful
 from jiyi.pipelines.recalling.passages import Passages
 from jiyi.pipelines.recalling.question import QuestionReader
 from jiyi.pipelines.recalling.relevance import Relevance
@@ -256,7 +255,7 @@ def assemble(
         forgetting=Forgetting(indexing, vocabulary, judging.refining, graphing.view, settings.forgetting),
         carried=carried or NothingCarried(),
         recall=recall,
-        context=_context(settings, vocabulary, recall, retaining),
+        context=_context(settings, vocabulary, recall),
         redaction=redaction,
         guard=guard,
         upkeep=Upkeep(gateway, merging, retaining, settings.tiers, settings.upkeep, noticing),
@@ -300,7 +299,7 @@ def _recall(
     )
 
 
-def _context(settings: Settings, vocabulary: Vocabulary, recall: Recall, retaining: Retaining) -> Context:
+def _context(settings: Settings, vocabulary: Vocabulary, recall: Recall) -> Context:
     segmenter = recall.indexing.segmenter
     return Context(
         recall,
@@ -310,7 +309,6 @@ def _context(settings: Settings, vocabulary: Vocabulary, recall: Recall, retaini
         settings.confidence,
         vocabulary,
         Relevance(load_relevance(segmenter), segmenter, settings.relevance),
-        Handful(recall, retaining.states, settings.context),
     )
 
 

@@ -27,8 +27,6 @@ class RelevancePolicy:
     near_enough: float = 0.30
     # What a word counts for that is in every kind of talk (new, work, 今天).
     common: float = 0.15
-    # What covers as much of a question surely answers it.
-    sure: float = 0.50
     # A name never mentioned speaks against what is covered, unless a text is as near in meaning as this.
     veto: bool = True
 
@@ -39,7 +37,7 @@ class Signals:
 
     `coverage`: the largest share of the question's information that one text covers, in [0, 1]. `nearness`: how much nearer the nearest
     text is than the others, None without vectors. `unknown`: names in the question that were never mentioned. `own`: it
-    speaks of the user, or names somebody or something known. `open`: it speaks of the user, names nobody, and does not ask whether something is so. `keyed`: a fact is asked for by its name. `timely`: it asks
+    speaks of the user, or names somebody or something known. `keyed`: a fact is asked for by its name. `timely`: it asks
     for a time, and something was said in it.
     """
 
@@ -47,19 +45,16 @@ class Signals:
     nearness: float | None = None
     unknown: tuple[str, ...] = ()
     own: bool = False
-    open: bool = False
     keyed: bool = False
     timely: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether anything is relevant, and why in words (SPEC R10). `open`: it asks openly about the user's own, and nothing that was
-    found surely answers it."""
+    """Whether anything is relevant, and why in words (SPEC R10)."""
 
     relevant: bool
     reason: str
-    open: bool = False
 
 
 def judge(signals: Signals, policy: RelevancePolicy) -> Verdict:
@@ -75,8 +70,7 @@ def judge(signals: Signals, policy: RelevancePolicy) -> Verdict:
     told = f"its words are covered to {signals.coverage:.2f}, where {needed:.2f} is wanted"
     if signals.nearness is not None:
         told += f", and the nearest in meaning stands out by {signals.nearness:.2f}, where {policy.near_enough:.2f} is wanted"
-    unsure = signals.open and signals.coverage < policy.sure
-    return Verdict(words + meaning >= 1, told, open=unsure)
+    return Verdict(words + meaning >= 1, told)
 
 
 def _meaning(nearness: float | None, policy: RelevancePolicy) -> float:

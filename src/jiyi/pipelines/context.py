@@ -26,7 +26,6 @@ from jiyi.domain.tokens import estimate_tokens
 from jiyi.errors import InputError
 from jiyi.pipelines.recall import Recall
 from jiyi.pipelines.recalling.filters import Filters
-from jiyi.pipelines.recalling.handful import Handful
 from jiyi.pipelines.recalling.items import Item, Recollection
 from jiyi.pipelines.recalling.question import read_question
 from jiyi.pipelines.recalling.relevance import Relevance
@@ -115,7 +114,6 @@ class Context:
     confidence: ConfidencePolicy
     vocabulary: Vocabulary
     relevance: Relevance
-    handful: Handful
 
     def __call__(
         self,
@@ -180,17 +178,11 @@ class Context:
         assert found.question is not None
         candidates = able if digest is None else [*able, digest]
         verdict = self.relevance(unit, scope, found.question, candidates, found.nearness)
-        chosen = self._chosen(able, digest) if verdict.relevant else []
-        # Whoever asks about their own gets all that they told while that is a handful: a question shares words with little.
-        handful = self.handful(unit, scope, session, now) if verdict.open else []
-        known, taken = {i.id: i for i in able}, {i.id for i in chosen}
-        all_told = self._told_once([*chosen, *(known.get(i.id, i) for i in handful if i.id not in taken)])
-        able += [i for i in all_told if i.id not in known and i.id not in taken]
         shown = {i.id for i in able}
         dropped = tuple(left for left in found.dropped if left[0] not in shown)
-        because = "" if all_told else found.nothing_because or verdict.reason
+        because = "" if verdict.relevant else found.nothing_because or verdict.reason
         told = replace(found, ranked=tuple(able), dropped=dropped, relaxed="", nothing_because=because)
-        return told, all_told
+        return told, self._chosen(able, digest) if verdict.relevant else []
 
     def _chosen(self, able: Sequence[Item], digest: Item | None) -> list[Item]:
         """Memories, and passages as far as they are worth their tokens."""

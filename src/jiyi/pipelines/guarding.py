@@ -211,10 +211,6 @@ class Guard:
         if "\n" in text:
             yield from self.cleaner.others(text, message.name)
 
-    def attempts(self, message: Message) -> bool:
-        """Whether a message tries to instruct whoever reads it (SPEC C12)."""
-        return bool(self._bars(message).attempts)
-
     def _bars(self, message: Message) -> _Bars:
         foreign = list(self._blots(message))
         talk = _blotted(message.text, foreign)

@@ -160,7 +160,7 @@ class Recall:
                     policy=self.ranking,
                     importance=memory.importance,
                 )
-                item = self.memory_item(memory, "fact", parts, why, now)
+                item = self._memory_item(memory, "fact", parts, why, now)
                 items.append(replace(item, text=as_former(memory, now)) if asked.former else item)
         return items
 
@@ -334,7 +334,7 @@ class Recall:
             confidence=confidence(memory, now, self.confidence), heat=heat.value(now, self.heat) if heat else 0.0,
             phrase=phrase, weight=weight(memory, now, self.tiers),
         )  # fmt: skip
-        return self.memory_item(memory, "memory", parts, why, now)
+        return self._memory_item(memory, "memory", parts, why, now)
 
     def _standing(
         self, unit: Unit, scope: Scope, matches: Sequence[Match], now: datetime, dropped: list[tuple[str, str]]
@@ -356,8 +356,7 @@ class Recall:
                 kept.append(replace(match, item=summary))
         return kept
 
-    def memory_item(self, memory: Memory, kind: str, parts: ScoreParts, why: str, now: datetime) -> Item:
-        """A memory as an answer shows it, with what speaks for and against it."""
+    def _memory_item(self, memory: Memory, kind: str, parts: ScoreParts, why: str, now: datetime) -> Item:
         sure = round(confidence(memory, now, self.confidence), 3)
         return Item(
             kind, memory.id, memory.text, score_of(parts), memory.affirmed_at,

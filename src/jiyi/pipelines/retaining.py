@@ -87,13 +87,6 @@ class Retaining:
             read = [o for o in read if BLOT not in o.text]
         return [o for o in read if self.redaction.tells(o)]
 
-    def states(self, message: Message) -> bool:
-        """Whether the user plainly states something in a stored message, and nothing in it instructs (SPEC C12)."""
-        legible = self.redaction.legible(message)
-        cleaned = self.guard.read(legible).cleaned
-        plain = self.distiller.plain(legible, zone=message.at.tzinfo or UTC, cleaned=cleaned)
-        return bool(plain) and not self.guard.attempts(legible)
-
     def admit(self, unit: Unit, scope: Scope, message: Message, read: Sequence[Observation]) -> Admitted:
         """What of that may be judged: nothing that was forgotten, that echoes, or that instructs (SPEC F6, C3, C12)."""
         told = self.gateway.admit(unit, scope, read)

@@ -39,10 +39,6 @@ class ContextPolicy:
     min_score: float = 0.30
     # A turn with so many words that the memories resting on it do not hold says more than they do, and is shown as well.
     says_more: int = 3
-    # All that a user told is shown to whoever asks about their own, up to so many tokens of text; 0 never does. A history of
-    # more turns than the second is no handful, and is not gone through to see.
-    handful: int = 120
-    handful_turns: int = 64
 
 
 @dataclass(frozen=True, slots=True)

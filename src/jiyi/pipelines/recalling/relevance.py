@@ -38,7 +38,6 @@ class RelevanceWords:
     common: frozenset[str]
     own: frozenset[str]
     service: re.Pattern[str]
-    whether: re.Pattern[str]
     names: NameWords
 
     @classmethod
@@ -51,9 +50,7 @@ class RelevanceWords:
             rf"\b{re.escape(p)}\b" if p.isascii() else re.escape(p) for ps in data["service"].values() for p in ps
         )
         service = re.compile("|".join(phrases))
-        ends, begins = ("|".join(map(re.escape, data["whether"][language])) for language in ("zh", "en"))
-        whether = re.compile(rf"(?:{ends})\W*$|^\W*(?:{begins})\b")
-        return cls(frozenset(common), frozenset(own), service, whether, NameWords.parse(data["names"]))
+        return cls(frozenset(common), frozenset(own), service, NameWords.parse(data["names"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +75,11 @@ class Relevance:
         names = names_in(question.core, self.words.names, self.segmenter)
         voices = {self.segmenter.fold(i.name) for i in found if i.name} | {self.segmenter.fold(scope.user)}
         unknown = self._unknown(unit, scope, question, names, voices)
-        own = self._own(question)
         return Signals(
             coverage=self._coverage(unit, scope, question, found),
             nearness=nearness,
             unknown=tuple(name.text for name in unknown),
-            own=own or len(unknown) < len(names),
-            open=own and not names and self.words.whether.search(self.segmenter.fold(question.core)) is None,
+            own=self._own(question) or len(unknown) < len(names),
             keyed=any(i.kind == "fact" for i in found),
             timely=bool(question.times) and not question.content and bool(found),
         )
