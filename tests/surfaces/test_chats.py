@@ -31,9 +31,9 @@ ASKED = "Which database do we use?"
 
 
 def behind(url: str, **more: Any) -> dict[str, Any]:
-    """Settings in which one server stands behind both wires."""
+    """Settings in which one server stands behind both wires. A busy machine is given time to remember."""
     one = {"base_url": url, "key_env": "UPSTREAM_KEY"}
-    return {"openai": one, "anthropic": one, **more}
+    return {"openai": one, "anthropic": one, "memory_seconds": 60.0, **more}
 
 
 class Running:
