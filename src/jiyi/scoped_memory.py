@@ -224,7 +224,7 @@ class ScopedMemory(MemoryReader):
     # ---------------------------------------------------------------- changes
 
     def correct(self, memory: str, text: str, *, version: str | None = None) -> Receipt:
-        """This memory is wrong; `text` is right. The old one stays as history (SPEC B3).
+        """This memory is wrong; `text` is right: a value or a sentence. The old one stays as history (SPEC B3).
 
         Args:
             version: of the memory that is meant, as `domain.encoding.version_of` gives it: another one is not corrected.

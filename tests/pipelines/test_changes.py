@@ -120,6 +120,40 @@ def test_a_correction_takes_a_value_or_a_statement(layer: MemoryLayer, clock: Cl
         me.correct("m1", "扬州")
 
 
+NAMED = "我朋友小雅住在深圳。"
+GAELIC = "I'm considering learning Gaelic."
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "text", "relation"),
+    [
+        (NAMED, "小雅住在北京", "小雅住在北京", "LIVES_IN"),
+        (NAMED, "小雅从来没住过深圳", "小雅从来没住过深圳", None),
+        (NAMED, "她搬走了", "她搬走了", None),
+        ("我养了一只狗。", "我养了两只狗，豆豆和毛毛", "用户养了两只狗，豆豆和毛毛", "HAS_PET"),
+        ("我在腾讯工作。", "用户在阿里工作", "用户在阿里工作", "WORKS_AT"),
+        ("My sister lives in Cork.", "User's sister lives in Dublin", "User's sister lives in Dublin", "LIVES_IN"),
+        ("I have a dog.", "User has one dog, Pickle", "User has one dog, Pickle", "HAS_PET"),
+        (GAELIC, "User gave up learning Gaelic", "User gave up learning Gaelic", None),
+        (GAELIC, "learning Irish", "User is considering learning Irish", "CONSIDERS"),
+        ("I live in Cork.", "my old house in Dublin", "User lives in my old house in Dublin", "LIVES_IN"),
+    ],
+)
+def test_a_correcting_sentence_is_never_an_object(
+    layer: MemoryLayer, clock: Clock, said: str, right: str, text: str, relation: str | None
+) -> None:
+    me = layer.scope("ming")
+    say(layer, me, said, "s1")
+    clock.advance(days=3)
+    wrong = me.memories()[-1]
+    receipt = me.correct(wrong.id, right)
+    (told,) = receipt.memories
+    assert told.text == text
+    assert (told.triple.relation if told.triple else None) == relation
+    assert told.triple is None or (wrong.triple and told.triple.subject == wrong.triple.subject)
+    assert me.memory(wrong.id).status is Status.RETRACTED
+
+
 def test_forgetting_leaves_nothing_to_read(layer: MemoryLayer) -> None:
     me = layer.scope("ming")
     say(layer, me, "我住在无锡。我的职业是会计。", "s1")

@@ -440,6 +440,23 @@ def test_a_file_cut_off_rejects_nothing(sit: Sit) -> None:
     assert said(desk.read()) == []
 
 
+@pytest.mark.parametrize(
+    ("told", "right", "relation"),
+    [
+        ("User has a dog", "User has one dog, Pickle", "HAS_PET"),
+        ("User is considering learning Gaelic", "User gave up learning Gaelic", None),
+        ("用户养了一只狗", "用户养了两只狗，豆豆和毛毛", "HAS_PET"),
+    ],
+)
+def test_a_changed_line_is_read_as_the_sentence_it_is(sit: Sit, told: str, right: str, relation: str | None) -> None:
+    desk = sit((told,))
+    desk.replace(told, right)
+    assert said(desk.read()) == [Said.CORRECTED]
+    (memory,) = desk.me.memories()
+    assert memory.text == right
+    assert (memory.triple.relation if memory.triple else None) == relation
+
+
 def test_without_its_comment_lines_are_still_corrected(sit: Sit) -> None:
     desk = sit(ZH)
     desk.edit(lambda text: re.sub(r"<!-- jiyi profile.*", "", text, flags=re.DOTALL).replace("绍兴", "嘉兴"))

@@ -23,6 +23,7 @@ SUBJECT_NAMES: Mapping[Language, Mapping[str, str]] = {
     Language.ZH: {USER: "用户", COMPANY: "贵司"},
     Language.EN: {USER: "User", COMPANY: "User's company"},
 }
+_SPOKEN: Mapping[Language, str] = {Language.ZH: "我{}", Language.EN: "My {}"}
 _RELATIVES: Mapping[Language, str] = {Language.ZH: "用户的{}", Language.EN: "User's {}"}
 
 
@@ -37,6 +38,19 @@ def subject_name(subject: str, language: Language) -> str:
         zh, _, en = subject.removeprefix(f"{USER}/").partition("/")
         return _RELATIVES[language].format(zh if language is Language.ZH else en)
     return SUBJECT_NAMES[language].get(subject, subject)
+
+
+def spoken_of(subject: str, language: Language) -> str:
+    """A subject as a statement may name it that is read by rules: 我妻子, My wife; 用户 for the user and for any name."""
+    if subject.startswith(f"{USER}/"):
+        zh, _, en = subject.removeprefix(f"{USER}/").partition("/")
+        return _SPOKEN[language].format(zh if language is Language.ZH else en)
+    return SUBJECT_NAMES[language][COMPANY if subject == COMPANY else USER]
+
+
+def first_person(subject: str, language: Language) -> str:
+    """The word that stands as it is where the user speaks of themselves: 我养狗, 用户养狗. English has none: I have, User has."""
+    return "我" if subject == USER and language is Language.ZH else ""
 
 
 def is_own_side(name: str) -> bool:

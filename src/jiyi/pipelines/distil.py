@@ -178,6 +178,10 @@ class Distiller:
         """What a fact of the relation is filed under whose subject is written so; None when it cannot have that one."""
         return self._reader.subject(relation, written, language)
 
+    def speaks(self, text: str, at: datetime) -> bool:
+        """Whether a text begins with whom it speaks of, by a word for them, and goes on: I never said that, 她搬走了."""
+        return self._reader.speaks(self._view(text, at))
+
     def dated(self, text: str, at: datetime, language: Language) -> str:
         """A text with a date after each expression that could not be understood later: 昨天（2026-03-01）."""
         return self._normalising.with_dates(text, at, language)

@@ -148,10 +148,11 @@ class Fitter:
         """Where the subject that opens a clause may end, and who it is; longest first."""
         found = view.openings.get((clause.start, clause.end))
         if found is None:
-            found = view.openings[clause.start, clause.end] = self._opened(view, clause, talk.signs)
+            found = view.openings[clause.start, clause.end] = self.opened(view, clause, talk.signs)
         return [(end, self._identified(kind, view.shadow[clause.start : end], talk)) for end, kind in found]
 
-    def _opened(self, view: View, clause: Clause, signs: int) -> list[tuple[int, str]]:
+    def opened(self, view: View, clause: Clause, signs: int) -> list[tuple[int, str]]:
+        """Where the subject that opens a clause may end, and its class; longest first."""
         ends: dict[int, str] = {}
         dated = view.date_at(clause.start)
         for kind, source in self.grammar.subjects:

@@ -120,6 +120,15 @@ class Reader:
         who = fitter.who(written, talk)
         return None if who is None else fitter.filed(relation, who, talk)
 
+    def speaks(self, view: View) -> bool:
+        """Whether a text begins with a word for whom it speaks of (I, 她, my sister), and goes on. A name alone does not show it,
+        nor does whose something is: my old house."""
+        for sentence in sentences(view.shadow):
+            scan = self._scan(view, sentence, Talk(declared=True))
+            for clause in clauses(view.shadow, sentence.start, sentence.end, scan.grammar)[:1]:
+                return scan.speaks(scan.lead(clause))
+        return False
+
     def _scan(self, view: View, sentence: Sentence, talk: Talk) -> _Scan:
         words = view.shadow[sentence.start : sentence.end]
         first = _LETTER.search(words)
@@ -455,6 +464,18 @@ class _Scan:
         if match is None or match.end() >= clause.end:
             return clause
         return trimmed(self.view.shadow, match.end(), clause.end)
+
+    def speaks(self, clause: Clause) -> bool:
+        """Whether a clause begins with a word for whom it speaks of, and goes on."""
+        start, stop = clause.start, clause.end
+        for end, kind in self.fitter.opened(self.view, clause, self.talk.signs):
+            # In English what is rewritten there is whose something is, I and we never are: my old house.
+            own = self.grammar.rewrite if self.language is Language.EN and kind in ("user", "we", "pronoun") else ()
+            whose = any(compiled(mine).match(self.view.shadow, start, stop) for mine, _ in own)
+            theirs = self.view.lower[start:end].strip() in {instead for _, instead in own}
+            known = kind in ("kin", "company", "user", "declared_user", "we", "pronoun")
+            return known and end < stop and not whose and not theirs
+        return False
 
     def may(self, name: str) -> bool:
         """Whether the pattern of a name may match in the sentence: cheap, and never False where it does."""

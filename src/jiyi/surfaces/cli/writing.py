@@ -183,8 +183,16 @@ def end(call: Call, session: Annotated[str, typer.Argument(help="Its name: `jiyi
 Memory = Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, such as m42: `jiyi memories` shows them.")]
 
 
-def correct(call: Call, memory: Memory, text: Annotated[str, typer.Argument(help="What is right instead.")]) -> None:
-    """Say that a memory is wrong and what is right. The old one is kept as history."""
+Right = Annotated[
+    str, typer.Argument(help="What is right instead: the value alone (北京), or a whole sentence (小雅住在北京).")
+]
+
+
+def correct(call: Call, memory: Memory, text: Right) -> None:
+    """Say that a memory is wrong and what is right. The old one is kept as history.
+
+    A value takes the place of the wrong one, as does that of a sentence about the same; any other sentence is kept as it stands.
+    """
     with call.layer() as layer:
         me = call.of(layer)
         receipt = me.correct(memory, text)

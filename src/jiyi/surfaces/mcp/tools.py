@@ -176,7 +176,7 @@ def memory_add(
 def memory_update(
     desk: Desk,
     memory: MemoryId,
-    text: Annotated[str, Field(description="What is right instead, as one statement.")],
+    text: Annotated[str, Field(description="What is right instead: one statement, or the value alone.")],
 ) -> Changed:
     return _changed(desk.me.correct(memory, text), desk)
 
