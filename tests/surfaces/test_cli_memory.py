@@ -222,6 +222,18 @@ def test_changes_of_what_is_not_there_exit_with_3(jiyi: Cli) -> None:
         assert jiyi(*args, code=3).stdout == ""
 
 
+def test_an_error_names_the_command_that_helps(jiyi: Cli) -> None:
+    assert "no memory m999 here; `jiyi memories` shows them" in jiyi("correct", "m999", "x", code=3).stderr
+    assert "`jiyi ledger` shows them" in jiyi("undo", "p999", code=3).stderr
+    assert "`jiyi ledger` shows them" in jiyi("undo", code=2).stderr
+    for group in ("graph", "key", "rules"):
+        assert jiyi(group, code=2).stderr.endswith(
+            f"Error: name a command of those above (`jiyi {group} --help` shows how)\n"
+        )
+    shown = " ".join(jiyi("correct", "--help").stdout.split())
+    assert "the value alone" in shown
+
+
 def test_refused_changes_exit_with_1(jiyi: Cli) -> None:
     plan = jiyi.json("remember", "我住在杭州")["plan"]
     jiyi("undo", plan)

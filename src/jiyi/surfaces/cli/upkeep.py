@@ -171,6 +171,9 @@ def rebuild_index(layer: MemoryLayer, call: Call) -> int:
 def backup(call: Call, target: Annotated[Path, typer.Argument(help="A new file.")]) -> None:
     """Copy the database to a new file, also while it is in use; the keys of redacted values to FILE.key."""
     _need_database(call)
+    folder = target.expanduser().absolute().parent
+    if not folder.is_dir():
+        raise StoreError(f"there is no folder {folder}: make it first, or name a file in one that is there")
     with call.layer() as layer:
         layer.backup(os.fspath(target))
     size = target.stat().st_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -180,6 +181,15 @@ def end(call: Call, session: Annotated[str, typer.Argument(help="Its name: `jiyi
 # ------------------------------------------------------------------ corrections
 
 
+@contextmanager
+def _listed(command: str) -> Iterator[None]:
+    """An id that is not there: the command that lists those that are."""
+    try:
+        yield
+    except NotFound as error:
+        raise NotFound(f"{error}; `{command}` shows them") from None
+
+
 Memory = Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, such as m42: `jiyi memories` shows them.")]
 
 
@@ -195,7 +205,8 @@ def correct(call: Call, memory: Memory, text: Right) -> None:
     """
     with call.layer() as layer:
         me = call.of(layer)
-        receipt = me.correct(memory, text)
+        with _listed("jiyi memories"):
+            receipt = me.correct(memory, text)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, "corrected"))
 
@@ -248,6 +259,7 @@ def undo(
     """Take a plan back: every memory it touched is again as it was."""
     with call.layer() as layer:
         me = call.of(layer)
-        receipt = me.undo(plan)
+        with _listed("jiyi ledger"):
+            receipt = me.undo(plan)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"undid {plan}"))
