@@ -256,7 +256,11 @@ def unsettled(memory: Memory, other: Memory, vocabulary: Vocabulary) -> bool:
         return False
     if memory.triple.subject != other.triple.subject:
         return False
-    return contradiction(vocabulary.get(memory.triple.relation))(claim_of(memory), claim_of(other))
+    relation = vocabulary.get(memory.triple.relation)
+    # Of two relations only opposites can: 结婚 as what was done and as how things stand, told of one day, are no conflict.
+    if other.triple.relation not in (memory.triple.relation, relation.antonym if relation else None):
+        return False
+    return contradiction(relation)(claim_of(memory), claim_of(other))
 
 
 def _of_the_same(

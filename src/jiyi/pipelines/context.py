@@ -69,7 +69,9 @@ WORDS = {
 OPEN, CLOSE = "<memory>", "</memory>"
 ANSWERS = frozenset({PointKind.PROBLEM, PointKind.CONCLUSION, PointKind.TODO})
 """What of a summary can answer a question about it; who likes what is asked of the memories."""
-PRIORITY = ("rules", "latest", "facts", "profile", "memories", "passages", "session")
+NAMED = "named"
+"""The memories that hold anything of the question: what answers goes before what describes the user whatever is asked."""
+PRIORITY = ("rules", "latest", "facts", NAMED, "profile", "memories", "passages", "session")
 """What is placed first when the budget is small; the block itself keeps the order of SPEC R4."""
 
 
@@ -409,24 +411,30 @@ def _pack(
     sections: Mapping[str, _Section], words: dict[str, str], budget: int, count: Callable[[str], int], *, empty: bool
 ) -> tuple[str, list[Shown]]:
     """As many whole lines as fit; a line is never cut, and what matters most is placed first."""
-    chosen: dict[str, list[Line]] = {name: [] for name in sections}
+    chosen: dict[str, set[int]] = {name: set() for name in sections}
+
+    def lines(name: str) -> list[Line]:
+        return [sections[name].lines[i] for i in sorted(chosen[name])]
 
     def render() -> str:
         body: list[str] = []
         for name, section in sections.items():
             if chosen[name]:
-                body += [f"## {section.title}", *(line for line, _ in chosen[name])]
+                body += [f"## {section.title}", *(line for line, _ in lines(name))]
         if empty:
             body.append(words["nothing else" if body else "nothing"])
         return "\n".join([OPEN, words["head"], *body, CLOSE])
 
-    for name in PRIORITY:
-        for line in sections[name].lines if name in sections else ():
-            chosen[name].append(line)
+    for step in PRIORITY:
+        name = "memories" if step == NAMED else step
+        for i, (_, (shown, _)) in enumerate(sections[name].lines if name in sections else ()):
+            if i in chosen[name] or (step == NAMED and not (isinstance(shown, Item) and _named(shown))):
+                continue
+            chosen[name].add(i)
             if count(render()) > budget:
-                chosen[name].pop()
+                chosen[name].discard(i)
     text = render()
     if count(text) > budget:
         # Only a host's own counter can find the bare fence too long: then silence is within every budget.
         return "", []
-    return text, [shown for name in sections for _, shown in chosen[name] if shown[0] is not None or shown[1]]
+    return text, [shown for name in sections for _, shown in lines(name) if shown[0] is not None or shown[1]]

@@ -126,12 +126,13 @@ class FactFinder:
 
     # -------------------------------------------------------------- of whom
 
-    def _people(self, unit: Unit, scope: Scope) -> dict[str, str]:
-        """Names that this user's people and animals go by, with whom they name: 糖糖 is the daughter."""
-        named = unit.memories.of_relations(scope, self._names, NAMES_LIMIT)
-        return {self._fold(m.triple.object): m.triple.subject for m in named if m.triple and not m.triple.negated}
+    def _people(self, unit: Unit, scope: Scope) -> dict[str, tuple[str, str]]:
+        """Names that this user's people and animals go by, folded, each as it is written and with whom it names: 糖糖 is the
+        daughter. A fact of hers may be filed under either."""
+        named = [m.triple for m in unit.memories.of_relations(scope, self._names, NAMES_LIMIT) if m.triple]
+        return {self._fold(t.object).strip(): (t.object, t.subject) for t in named if not t.negated}
 
-    def _whose(self, ask: Ask, folded: str, people: Mapping[str, str]) -> Whose:
+    def _whose(self, ask: Ask, folded: str, people: Mapping[str, tuple[str, str]]) -> Whose:
         """Whom the question asks about. A name of a relation may stand anywhere, so the whole question says whose it is,
         unless an own word stands right before it; a question asked outright says it in its place."""
         if not ask.outright and self._owner.search(ask.who) and not self._kin_in(ask.who[-8:]):
@@ -139,12 +140,12 @@ class FactFinder:
         text = ask.who if ask.outright else folded
         kin = self._kin_in(text)
         subjects = {subject for subject, _ in kin}
-        for name, subject in people.items():
-            if subject != USER and _holds(text, name):
+        for said, (name, subject) in people.items():
+            if subject != USER and _holds(text, said):
                 subjects |= {subject, name}
             elif subject in subjects:
                 subjects.add(name)
-            elif _holds(text, name):
+            elif _holds(text, said):
                 subjects.add(USER)
         # 我的房子 and "my house" ask about a house.
         if ask.outright and self._alone.fullmatch(self._without(text, kin).strip()):

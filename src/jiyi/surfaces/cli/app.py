@@ -114,12 +114,12 @@ def _takes(text: str) -> bool:
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message().rstrip(".")
-    parameter = getattr(error, "param", None)
+    about = getattr(getattr(error, "param", None), "help", None)
     if not message:
         # A group without a command has printed its help.
         message = "name a command of those above"
-    elif isinstance(error, typer.BadParameter) and message.startswith("Missing") and getattr(parameter, "help", ""):
-        message = f"{message}: {str(getattr(parameter, 'help', '')).rstrip('.')}"
+    elif isinstance(error, typer.BadParameter) and message.startswith("Missing") and about:
+        message = f"{message}: {str(about).rstrip('.')}"
     hint = f" (`{context.command_path} --help` shows how)" if context is not None else ""
     return f"{message}{hint}"
 
