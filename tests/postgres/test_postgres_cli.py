@@ -62,7 +62,10 @@ def test_a_backup_comes_back_in_another_database(on: tuple[Cli, dict[str, str]],
     elsewhere = {**place, "JIYI_PATH": postgres.new_database()}
     jiyi("restore", str(jiyi.home / "copy.zip"), **elsewhere)
     assert "杭州" in jiyi("memories", **elsewhere).stdout
-    assert "holds a memory already" in jiyi("restore", str(jiyi.home / "copy.zip"), code=1, **elsewhere).stderr
+    for options in ((), ("--replace",)):
+        again = jiyi("restore", str(jiyi.home / "copy.zip"), *options, code=1, **elsewhere).stderr
+        assert "holds a memory already" in again
+        assert "DROP SCHEMA jiyi CASCADE" in again
     (jiyi.home / "broken.zip").write_bytes(b"no backup")
     empty = {**place, "JIYI_PATH": postgres.new_database()}
     assert "restore another backup" in jiyi("restore", str(jiyi.home / "broken.zip"), code=1, **empty).stderr

@@ -15,6 +15,7 @@ from jiyi.assembly import open_memory
 from jiyi.backends import move_database
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import Neighbour, Vector, VectorSet, quantise
+from jiyi.errors import StoreError
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Kind, Store
 from jiyi.settings import PostgresPolicy, Settings
@@ -142,19 +143,120 @@ def test_a_role_that_does_not_own_the_tables_uses_it_and_is_told_who_begins(post
         each.close()
 
 
-def test_where_the_extension_is_dropped_it_is_told_and_done_without(postgres: Server) -> None:
+@pytest.fixture
+def losing(postgres: Server) -> Iterator[tuple[PostgresStore, str]]:
+    """A store that uses the extension, and the name of its database, whose extension a test may take."""
+    url = postgres.new_database()
+    postgres.run("CREATE EXTENSION vector", database=url.rpartition("/")[2])
+    with closing(open_postgres(url)) as store:
+        yield store, url.rpartition("/")[2]
+
+
+def other_failures(store: PostgresStore) -> dict[str, tuple[str, str]]:
+    return {c.name: (c.detail, c.fix) for c in failures(store)}
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_where_the_extension_is_dropped_all_goes_on_without_it(
+    postgres: Server, losing: tuple[PostgresStore, str], comes_back: bool
+) -> None:
+    store, name = losing
+    held = random_vectors(9)
+    put(store, held)
+    assert_answers(store, held)
+    anew = ["CREATE EXTENSION vector"] if comes_back else []
+    postgres.run("DROP EXTENSION vector CASCADE", *anew, database=name)
+
+    assert used(store) == "chunks"
+    assert_answers(store, held)
+    put(store, {4: held[9], 20: held[1]})  # In connections that are open, and in new ones.
+    store.write(lambda unit: unit.vectors.remove(ME, Kind.MEMORY, [1, 2]))
+    held = {seq: v for seq, v in held.items() if seq > 2} | {4: held[9], 20: held[1]}
+    with closing(open_postgres(store.place.url)) as another:
+        put(another, {21: held[5]})
+        held[21] = held[5]
+        for each in (store, another):
+            assert_answers(each, held)
+
+    [(failed, (detail, fix))] = other_failures(store).items()
+    assert (failed, "was dropped" in detail, "is there anew" in detail) == ("vector index", True, comes_back)
+    assert fix.startswith("run `jiyi doctor --fix`")
+    assert ("CREATE EXTENSION vector" in fix) is not comes_back
+    done = "pgvector finds vectors from now on: 9 copied for it" if comes_back else "pgvector finds vectors no longer"
+    assert store.repair() == [done]
+    assert (failures(store), store.repair()) == ([], [])
+    assert used(store) == ("pgvector" if comes_back else "chunks")
+    assert_answers(store, held)
+    put(store, {1: held[7]})
+    assert_answers(store, held | {1: held[7]})
+    assert failures(store) == []
+
+
+def test_a_copy_that_was_begun_and_lost_its_extension_is_begun_anew(postgres: Server) -> None:
     url, held = postgres.new_database(), random_vectors(9)
     name = url.rpartition("/")[2]
-    postgres.run("CREATE EXTENSION vector", database=name)
-    store = open_postgres(url)
+    with closing(open_postgres(url)) as store:
+        put(store, held)
+        postgres.run(
+            "CREATE EXTENSION vector", "SET search_path TO jiyi", "SELECT begin_pgvector()",
+            "DROP EXTENSION vector CASCADE", database=name,
+        )  # fmt: skip
+        put(store, {10: held[4]})
+        assert "vector index" in other_failures(store)
+        postgres.run("CREATE EXTENSION vector", database=name)
+        assert store.repair() == ["pgvector finds vectors from now on: 10 copied for it"]
+        assert failures(store) == []
+        assert_answers(store, held | {10: held[4]})
+
+
+@pytest.mark.parametrize("dimension", [8, 1_100])
+def test_the_extension_is_found_in_the_schema_it_was_moved_to(
+    postgres: Server, losing: tuple[PostgresStore, str], dimension: int
+) -> None:
+    store, name = losing
+    held = random_vectors(9, dimension)
     put(store, held)
-    assert used(store) == "pgvector"
-    postgres.run("DROP EXTENSION vector CASCADE", database=name)
-    assert ("vector index", "pgvector, which finds them, was dropped") in {(c.name, c.detail) for c in failures(store)}
-    assert store.repair() == ["pgvector finds vectors no longer"]
-    assert failures(store) == []
     assert_answers(store, held)
-    store.close()
+    postgres.run('CREATE SCHEMA "Ext x"', 'ALTER EXTENSION vector SET SCHEMA "Ext x"', database=name)
+    # A new schema is nobody's but its owner's: until it is granted, searches do without, and the copy is kept.
+    assert used(store) == "chunks"
+    assert_answers(store, held)
+    put(store, {20: held[1]})
+    held[20] = held[1]
+    grant = 'GRANT USAGE ON SCHEMA "Ext x" TO jiyi_app'
+    [(failed, (detail, fix))] = other_failures(store).items()
+    assert (failed, "which jiyi_app may not use" in detail, fix) == ("vector index", True, grant)
+    postgres.run(grant, database=name)
+    assert (used(store), failures(store), store.repair()) == ("pgvector", [], [])
+    assert_answers(store, held)
+    put(store, {21: held[5]})
+    assert_answers(store, held | {21: held[5]})
+    with closing(open_postgres(store.place.url, OFF)) as left:
+        assert left.repair() == ["pgvector finds vectors no longer"]
+    assert store.repair() == ["pgvector finds vectors from now on: 11 copied for it"]
+    assert_answers(store, held | {21: held[5]})
+
+
+def test_without_the_extension_a_question_is_answered_as_before(
+    postgres: Server, losing: tuple[PostgresStore, str], tmp_path: Path, clock: Clock
+) -> None:
+    store, name = losing
+    settings = Settings(path=store.place.url, worker=False, postgres=PostgresPolicy(folder=str(tmp_path)))
+    with open_memory(settings=settings, clock=clock, embedder=ByCharacters()) as layer:
+        me = layer.scope(ME.user)
+        me.observe([{"role": "user", "text": text} for text in ("我住在葫芦岛。", "I drink tea.")], session="s1")
+        layer.work()
+
+        def found() -> list[str]:
+            return [item.text for item in me.recall("葫芦岛", kinds={"message"}).items]
+
+        before = found()
+        postgres.run("DROP EXTENSION vector CASCADE", database=name)
+        assert (found(), before[0]) == (before, "我住在葫芦岛。")
+        me.observe([{"role": "user", "text": "葫芦岛靠海。"}], session="s2")
+        layer.work()
+        assert "葫芦岛靠海。" in found()
+        me.forget(everything=True)
 
 
 def test_the_way_back_leaves_none_of_it(postgres: Server) -> None:
@@ -319,6 +421,34 @@ def test_it_is_made_again_by_a_move_and_by_a_restore(
             assert [c for c in layer.check() if not c.ok] == []
     assert len(answers) == 1
     assert len(answers.pop()) == 2
+
+
+def test_a_backup_comes_back_where_a_memory_was_opened_and_nothing_is_held(
+    postgres: Server, tmp_path: Path, clock: Clock
+) -> None:
+    def on(url: str) -> Settings:
+        return Settings(path=url, worker=False, postgres=PostgresPolicy(folder=str(tmp_path / "beside")))
+
+    first, opened = postgres.new_database(), postgres.new_database()
+    backup = tmp_path / "backup.zip"
+    with open_memory(settings=on(first), clock=clock) as layer:
+        layer.scope(ME.user).remember("我住在葫芦岛")
+        layer.backup(backup)
+    open_memory(settings=on(opened), clock=clock).close()
+    with closing(open_postgres(opened)) as store:
+        secret = store.secret
+    restore(backup, opened, PostgresPolicy())
+    with open_memory(settings=on(opened), clock=clock) as layer:
+        assert [memory.text for memory in layer.scope(ME.user).memories()] == ["我住在葫芦岛"]
+        assert layer._store.secret != secret
+        assert [c for c in layer.check() if not c.ok] == []
+    with pytest.raises(StoreError, match=r"holds a memory already.*a new database.*DROP SCHEMA jiyi CASCADE"):
+        restore(backup, opened, PostgresPolicy())
+    # Of whom all was forgotten, is still told that it was.
+    with open_memory(settings=on(first), clock=clock) as layer:
+        layer.scope(ME.user).forget(everything=True)
+    with pytest.raises(StoreError, match="holds a memory already"):
+        restore(backup, first, PostgresPolicy())
 
 
 def test_numpy_and_the_server_come_to_the_same(store: PostgresStore, postgres_url: str) -> None:

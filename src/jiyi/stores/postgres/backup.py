@@ -21,6 +21,7 @@ from psycopg import errors, sql
 from jiyi.errors import StoreCorrupt, StoreError
 from jiyi.settings import PostgresPolicy
 from jiyi.stores.migrations import Applied, check_applied
+from jiyi.stores.moving import META, check_whole
 from jiyi.stores.numbering import Row
 from jiyi.stores.postgres.connection import Place, check_unused, connect, place_of
 from jiyi.stores.postgres.schema import applied_migrations, migrate_up, shipped
@@ -35,6 +36,8 @@ _TABLES = """
     FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
     AND relname NOT IN ('migration', 'vector_near') ORDER BY relname
 """
+_OF_ITSELF = (META, "store_setting")
+"""What a database says of itself, from the first time it is opened."""
 _SEQUENCES = (
     "SELECT relname::text FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'S' ORDER BY relname"
 )
@@ -121,20 +124,36 @@ def restore(source: Path, url: str, policy: PostgresPolicy) -> None:
             migrate_up(connection, place, shipped())
             check_unused(connection, place)
             with connection.transaction():
+                _empty(connection, place)
                 _read(connection, policy.schema, archive, manifest)
     except (OSError, zipfile.BadZipFile, LookupError, ValueError, psycopg.DataError) as error:
         raise StoreCorrupt(f"{source} cannot be read ({type(error).__name__}): restore another backup") from error
+
+
+def _empty(connection: psycopg.Connection[Row], place: Place) -> None:
+    """Take away what opening a database writes of itself, where it holds nothing else.
+
+    Raises:
+        StoreError: it does, or a move into it was not ended.
+    """
+    schema = place.policy.schema
+    for table, _ in connection.execute(_TABLES, (schema,)).fetchall():
+        some = sql.SQL("SELECT 1 FROM {} LIMIT 1").format(sql.Identifier(schema, table))
+        if table not in _OF_ITSELF and connection.execute(some).fetchone():
+            raise StoreError(
+                "the database holds a memory already, and that of a server is not replaced: restore into a new database, or "
+                f"another schema of it (postgres.schema); or take this one away first, with DROP SCHEMA {schema} CASCADE"
+            )
+    settings = sql.SQL("SELECT name, value FROM {}").format(sql.Identifier(schema, "store_setting"))
+    check_whole(dict(connection.execute(settings).fetchall()), place.shown)
+    for table in _OF_ITSELF:
+        connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(schema, table)))
 
 
 def _read(
     connection: psycopg.Connection[Row], schema: str, archive: zipfile.ZipFile, manifest: Mapping[str, Any]
 ) -> None:
     for table, entry in manifest["tables"].items():
-        name = sql.Identifier(schema, table)
-        if connection.execute(sql.SQL("SELECT 1 FROM {} LIMIT 1").format(name)).fetchone():
-            raise StoreError(
-                "the database holds a memory already: restore into a new database, or another schema of it"
-            )
         digest = hashlib.sha256()
         copy = _copy("COPY {table} ({columns}) FROM STDIN", schema, table, entry["columns"])
         with archive.open(f"tables/{table}") as data, connection.cursor().copy(copy) as into:

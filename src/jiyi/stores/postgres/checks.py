@@ -40,7 +40,7 @@ def check_server(connection: psycopg.Connection[Row], place: Place) -> Iterator[
     ctype = connection.execute("SELECT datctype FROM pg_database WHERE datname = current_database()").fetchone()
     yield Check("locale", True, f"{ctype[0] if ctype else '?'}; text is compared by its bytes, whatever it is")
     may = connection.execute("SELECT has_database_privilege(current_database(), 'CREATE')").fetchone()
-    if may == (True,) and not pgvector.was_dropped(connection, schema):
+    if may == (True,) and not pgvector.is_lost(connection, schema):
         used = pgvector.is_used(connection, schema)
         found, expected = set(shape(connection, schema)), set(expected_shape(connection, shipped(), with_pgvector=used))
         wrong = sorted({f"{kind} {name}" for kind, name, _ in found ^ expected if name != "migration"})

@@ -2,7 +2,8 @@
 
 A memory that is made where the extension is uses it from the start. Otherwise `jiyi doctor --fix` begins:
 the server keeps the copy that the extension reads equal from that moment on, what was there before is copied owner by owner, and
-searches go by it once it is whole. Until then they look through the vectors as they do without the extension.
+searches go by it once it is whole. Until then they look through the vectors as they do without the extension, and so they do when it was
+dropped: that takes what the extension reads along, also when it has come back since.
 """
 
 from __future__ import annotations
@@ -24,10 +25,16 @@ PATIENCE = "10s"
 FIX = "run `jiyi doctor --fix` as the role that owns the tables"
 
 _EXTENSION = """
-    SELECT extversion, nspname::text,
+    SELECT extversion, quote_ident(nspname),
            EXISTS (SELECT 1 FROM pg_type WHERE typnamespace = extnamespace AND typname = 'halfvec'),
            has_schema_privilege(%s, nspname, 'USAGE')
     FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'
+"""
+# Where the type is that the copy is made of; dropped with it, the column has another name.
+_COPY = """
+    SELECT quote_ident(nspname), has_schema_privilege(%s, nspname, 'USAGE')
+    FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid JOIN pg_namespace ON pg_namespace.oid = typnamespace
+    WHERE attrelid = to_regclass(%s) AND attname = 'numbers'
 """
 _DIFFERING = """
     SELECT DISTINCT coalesce(v.owner, n.owner)
@@ -56,8 +63,11 @@ def put_right(connection: psycopg.Connection[Row], place: Place) -> list[str]:
         return []
     if not place.policy.pgvector or not _version(connection):
         return _ended(connection, schema)
+    ended = _ended(connection, schema) if is_lost(connection, schema) else []
     if _may_begin(connection, place):
         return [f"pgvector finds vectors from now on: {_use(connection, schema):,} copied for it"]
+    if ended:
+        return ended
     wrong = differing(connection, schema)
     copied = sum(_fill(connection, schema, owner) for owner in wrong)
     return [f"{copied:,} vectors of {len(wrong)} users copied for pgvector anew"] if wrong else []
@@ -67,21 +77,27 @@ def is_used(connection: psycopg.Connection[Row], schema: str) -> bool:
     return _is_there(connection, schema, "to_regproc", "nearest")
 
 
-def was_dropped(connection: psycopg.Connection[Row], schema: str) -> bool:
-    """Whether the extension is gone that searches go by: they fail until it is left."""
-    return is_used(connection, schema) and not _version(connection)
+def is_lost(connection: psycopg.Connection[Row], schema: str) -> bool:
+    """Whether the extension was dropped since it was begun to be used: what is left of the copy is of no use, also to a new one."""
+    return _is_begun(connection, schema) and _copy(connection, schema) is None
 
 
 def check(connection: psycopg.Connection[Row], place: Place) -> Check:
     """A line of the health check: what finds vectors."""
     schema = place.policy.schema
     version = _version(connection)
+    if is_lost(connection, schema):
+        detail = "pgvector, which found them, was dropped" + (" and is there anew" if version else "")
+        fix = f"{FIX}{'' if version else ', after CREATE EXTENSION vector where it is to find them again'}"
+        return Check("vector index", False, f"{detail}: jiyi looks through them itself", fix)
     if is_used(connection, schema):
-        if was_dropped(connection, schema):
-            return Check("vector index", False, "pgvector, which finds them, was dropped", FIX)
         wrong = differing(connection, schema) if _owns(connection, schema) else []
         if wrong:
             return Check("vector index", False, f"those of {len(wrong)} users are not the same for pgvector", FIX)
+        moved = _copy(connection, schema)
+        if moved is not None and not moved[1]:
+            detail = f"pgvector is in the schema {moved[0]}, which {ROLE} may not use: jiyi looks through them itself"
+            return Check("vector index", False, detail, f"GRANT USAGE ON SCHEMA {moved[0]} TO {ROLE}")
         return Check("vector index", True, f"found by pgvector {version}")
     detail = "looked through by jiyi"
     if version and place.policy.pgvector:
@@ -145,7 +161,7 @@ def _fill(connection: psycopg.Connection[Row], schema: str, owner: int) -> int:
 def _ended(connection: psycopg.Connection[Row], schema: str) -> list[str]:
     """Use it no longer: afterwards the extension can be dropped."""
     with _altering(connection, schema):
-        if not _is_there(connection, schema, "to_regclass", "vector_near"):
+        if not _is_begun(connection, schema):
             return []
         connection.execute("SELECT end_pgvector()")
     return ["pgvector finds vectors no longer"]
@@ -172,6 +188,17 @@ def _is_there(connection: psycopg.Connection[Row], schema: str, function: str, n
     place = sql.Identifier(schema, name).as_string()
     [(there,)] = connection.execute(sql.SQL("SELECT {}(%s) IS NOT NULL").format(sql.SQL(function)), (place,)).fetchall()
     return bool(there)
+
+
+def _is_begun(connection: psycopg.Connection[Row], schema: str) -> bool:
+    return _is_there(connection, schema, "to_regclass", "vector_near") or is_used(connection, schema)
+
+
+def _copy(connection: psycopg.Connection[Row], schema: str) -> tuple[str, bool] | None:
+    """In which schema the type of the copy is, and whether the application may look there; None where there is none."""
+    place = sql.Identifier(schema, "vector_near").as_string()
+    found = connection.execute(_COPY, (ROLE, place)).fetchone()
+    return (str(found[0]), bool(found[1])) if found else None
 
 
 def _owns(connection: psycopg.Connection[Row], schema: str) -> bool:

@@ -1,5 +1,5 @@
 SELECT end_pgvector();
-DROP FUNCTION begin_pgvector, use_pgvector, end_pgvector, signed_bytes, most_near;
+DROP FUNCTION begin_pgvector, use_pgvector, end_pgvector, near_place, signed_bytes, most_near;
 
 CREATE OR REPLACE FUNCTION text_indexes() RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path FROM CURRENT AS $$
