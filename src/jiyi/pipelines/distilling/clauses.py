@@ -96,6 +96,10 @@ class View:
         """The date that begins there, whichever way it is meant."""
         return self.times.get(start) or self.ahead.get(start) or self.behind.get(start)
 
+    def in_date(self, start: int, end: int) -> bool:
+        """Whether a stretch ends inside a date that begins in it."""
+        return any(dated is not None and end <= dated.end for dated in map(self.date_at, range(start, end)))
+
 
 def view_of(text: str, at: datetime, times: Times, fold_character: Callable[[str], str]) -> View:
     """A text ready for matching. `at`: when it was said, in the zone where the user was."""

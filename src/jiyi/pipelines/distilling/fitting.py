@@ -154,12 +154,11 @@ class Fitter:
     def opened(self, view: View, clause: Clause, signs: int) -> list[tuple[int, str]]:
         """Where the subject that opens a clause may end, and its class; longest first."""
         ends: dict[int, str] = {}
-        dated = view.date_at(clause.start)
         for kind, source in self.grammar.subjects:
             if self.narrowing.may(source, signs):
                 match = compiled(source).match(view.shadow, clause.start, clause.end)
-                # 周五 and 周五下 are no names where a date is known: 周五下午开会.
-                if match and match.end() not in ends and not (dated and kind == "name" and match.end() <= dated.end):
+                # 周五 and 周五下 are no names where a date is known: 周五下午开会, nor is 周六 in 我儿子周六….
+                if match and match.end() not in ends and not (kind == "name" and view.in_date(*match.span())):
                     ends[match.end()] = kind
         return sorted(ends.items(), key=lambda item: -item[0])
 
@@ -369,8 +368,11 @@ class Fitter:
         if kind == "kin":
             return Who("kin", self.grammar.kin_of[kin.group().lower()]) if kin else None
         if kind == "name" and kin and kin.end() < len(written):
+            name = written[kin.end() :].strip(" ,")
+            if self._is_class("nobody", name):
+                return None  # 我老公高中…
             # 我表弟李明 is filed under his name.
-            return Who("name", written[kin.end() :].strip(" ,"), self.grammar.kin_of[kin.group().lower()])
+            return Who("name", name, self.grammar.kin_of[kin.group().lower()])
         if kind == "name":
             return Who("name", written)
         return Who(kind)

@@ -43,6 +43,8 @@ _BUILT_IN = {
     "not_one": r"(?!一[家所间])",  # 一家公司 and 一所学校 count nothing
     "uncounted": r"(?<![前这那好十过隔近每头])",  # 前几天 and 好几次 ask for no number
     "unpast": r"(?![前后来])",
+    "not_i": r"(?!(?-i:I)(?![A-Za-z0-9]))",  # my mum I live with
+    "not_found": r"(?!我对.{1,12}过敏)",  # 原来我对青霉素不过敏 was found out, 我原来 was before
     "him": "(?<!吉)他",  # 弹吉他 speaks of nobody
     "rest": r".*",
     "other_time": f"{TIME}+",
@@ -165,6 +167,7 @@ class Constructions:
     naming: str
     plain: frozenset[str]
     at_home: frozenset[str]
+    plans: frozenset[str]
     spelled_out: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
@@ -196,6 +199,7 @@ _ANYWHERE = (
     "third",
     "visiting",
     "rebuttal",
+    "abandoned",
     "undecided",
     "decided",
 )
@@ -243,6 +247,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             naming=str(data["naming"]),
             plain=frozenset(data["plain"]),
             at_home=frozenset(data["at_home"]),
+            plans=frozenset(data["plans"]),
             spelled_out=frozenset(data["spelled_out"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),

@@ -189,7 +189,17 @@ class _Scan:
         if any(f.hearsay for f in found) and self.search("rebuttal", start, end):
             # Bob says I live in Paris, but I don't: what the user denies is not learnt from another.
             found = [f for f in found if not f.hearsay]
+        found = self._still_meant(found, end)
         return [] if found and self.search("sentence", start, end) else found
+
+    def _still_meant(self, found: list[Found], end: int) -> list[Found]:
+        """Without plans that the rest of the sentence gives up: I was thinking of getting a dog but changed my mind."""
+        plans = self.fitter.constructions.plans
+        return [
+            f
+            for f in found
+            if f.relation is None or f.relation.name not in plans or not self.search("abandoned", f.object_start, end)
+        ]
 
     def _asked_to_keep(self, parts: list[Clause], end: int) -> list[Found] | None:
         """请记住… / …，记一下: what stands after or before the request; None when nothing is asked."""
