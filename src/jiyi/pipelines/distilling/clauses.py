@@ -41,8 +41,8 @@ _COMMA = re.compile(
 )
 _ITEM = r"(?!(?:i|we|my|our|it|he|she|they|but|so|which|because|and|though)\b)[\w'&-]+(?: [\w'&-]+){0,2}"
 _LIST_TAIL = re.compile(rf"\s*(?:{_ITEM},\s*)*(?:{_ITEM},?\s+)?(?:and|or|&)\s+{_ITEM}\s*$", re.I)
-# 我喜欢唱歌，健身，旅游，摄影: what is left of a sentence is the rest of a list of short words.
-_HAN_ITEM = r"(?:(?![我你他她它您这那像如比例尤特也还包和叫名说会住想觉感希])[\u4e00-\u9fff](?<![我你是有在很不没也都还就才又但而因所])){2,6}"
+# 我喜欢唱歌，健身，旅游，摄影: what is left of a sentence is the rest of a list of short words. 下雨的雨 spells a name.
+_HAN_ITEM = r"(?![^,、]{1,4}的[^,、](?:[,、]|\Z))(?:(?![我你他她它您这那像如比例尤特也还包和叫名说会住想觉感希])[\u4e00-\u9fff](?<![我你是有在很不没也都还就才又但而因所])){2,6}"
 _HAN_LIST_TAIL = re.compile(rf"\s*{_HAN_ITEM}(?:\s*[,、]\s*{_HAN_ITEM})*\s*(?:[,和]\s*{_HAN_ITEM})(?:等|等等)?")
 # The comma of "a safe, inviting place" parts no clauses.
 _ADJECTIVE_BEFORE = re.compile(

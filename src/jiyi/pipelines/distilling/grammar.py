@@ -45,6 +45,7 @@ _BUILT_IN = {
     "unpast": r"(?![前后来])",
     "not_i": r"(?!(?-i:I)(?![A-Za-z0-9]))",  # my mum I live with
     "not_found": r"(?!我对.{1,12}过敏)",  # 原来我对青霉素不过敏 was found out, 我原来 was before
+    "no_more": r"(?=\s*(?:[,.;!]|$))",  # gave up, but not gave up smoking
     "him": "(?<!吉)他",  # 弹吉他 speaks of nobody
     "rest": r".*",
     "other_time": f"{TIME}+",
@@ -168,6 +169,7 @@ class Constructions:
     plain: frozenset[str]
     at_home: frozenset[str]
     plans: frozenset[str]
+    paired: frozenset[str]
     spelled_out: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
@@ -248,6 +250,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             plain=frozenset(data["plain"]),
             at_home=frozenset(data["at_home"]),
             plans=frozenset(data["plans"]),
+            paired=frozenset(data["paired"]),
             spelled_out=frozenset(data["spelled_out"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),

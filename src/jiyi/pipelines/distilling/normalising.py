@@ -127,8 +127,9 @@ class Normalising:
 
 
 def label_of(found: Found) -> Iterator[str]:
-    """The date of what happened once: the same deed on another day is another one."""
-    if found.time is not None and found.time.when is not None:
+    """The date of what happened once: the same deed on another day is another one. A home is the same since whenever."""
+    state = found.relation is not None and found.relation.single
+    if not state and found.time is not None and found.time.when is not None:
         yield found.time.when.label
 
 

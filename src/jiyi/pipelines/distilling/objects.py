@@ -21,6 +21,8 @@ _IDENTIFIER = re.compile(r"[./~]*[a-z0-9_$-]+(?:[._/\\:@-]+[a-z0-9_$-]+)*")
 _NAMELIKE = re.compile(r"^\.|[._/\\:]|\d")
 _QUOTES = {"`": "`", '"': '"', "“": "”", "「": "」", "『": "』", "'": "'"}
 _LETTER = re.compile(r"[^\W\d_]")
+# Two of a kind that a type knows: 阿司匹林和二甲双胍, sertraline and vitamin D.
+_BOTH = re.compile(r"(\S+(?: \S+)?)(?: (?:and|&) |\s*(?:和|与|跟|以及|还有)\s*)(\S+(?: \S+)?)", re.I)
 # Two names of things, each one word: Python 和 Go.
 _PAIR = re.compile(r"([A-Z][A-Za-z0-9+#.]*)\s*(?:和|与|\band\b|&)\s*([A-Z][A-Za-z0-9+#.]*)")
 _ITEMS = {
@@ -59,7 +61,7 @@ class Objects:
         whole = self.trim(view, start, end, signs)
         if single and self._undecided(view, whole, signs):
             return []
-        spans = [whole] if single else self._items(view, whole, signs)
+        spans = [whole] if single else self._items(view, whole, kind, signs)
         return spans if all(self._will_do(view, s, kind, signs) for s in spans) else []
 
     def _undecided(self, view: View, span: Clause, signs: int) -> bool:
@@ -145,13 +147,16 @@ class Objects:
             return False
         return self.is_a(view, span, kind)
 
-    def _items(self, view: View, span: Clause, signs: int) -> list[Clause]:
+    def _items(self, view: View, span: Clause, kind: str, signs: int) -> list[Clause]:
         """The items of a plain list (茶、咖啡和可乐), or the whole: 海滩、山脉附近 is one thing."""
         words = view.shadow[span.start : span.end]
         marks = _THOUSANDS.sub("", words) if "," in words else words
         sign = next((s for s in _ITEMS if s in marks), "")
         if not sign and (pair := _PAIR.fullmatch(words)):
             return [Clause(span.start + pair.start(i), span.start + pair.end(i)) for i in (1, 2)]
+        if not sign and kind in self.constructions.paired and (pair := _BOTH.fullmatch(words)):
+            both = [Clause(span.start + pair.start(i), span.start + pair.end(i)) for i in (1, 2)]
+            return both if all(self.is_a(view, each, kind) for each in both) else [span]
         if not sign:
             return [span]
         if self.narrowing.may("no_list", signs) and self._pattern("no_list").search(view.shadow, span.start, span.end):
