@@ -55,6 +55,7 @@ from jiyi.ports import Carried, ChatModel, Embedder, Keys, Store
 from jiyi.settings import EmbedderName, Settings, read_settings, zone
 from jiyi.shipped import (
     distiller_identity,
+    load_acknowledging,
     load_announcements,
     load_authorship,
     load_closings,
@@ -285,7 +286,7 @@ def _recall(
     return Recall(
         indexing=indexing,
         read=read,
-        passages=Passages(indexing, settings.fusion),
+        passages=Passages(indexing, settings.fusion, load_acknowledging(segmenter)),
         facts=facts,
         ranking=settings.ranking,
         confidence=settings.confidence,

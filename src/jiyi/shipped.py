@@ -185,6 +185,12 @@ def _own_side() -> dict[str, str]:
 
 
 @cache
+def load_acknowledging(segmenter: Segmenter) -> frozenset[str]:
+    """The terms of the shipped words with which an assistant says that it has heard."""
+    data = read_toml(shipped_text("relevance.toml"), "relevance.toml")["acknowledging"]
+    return frozenset(t.text for words in data.values() for word in words for t in segmenter.query_terms(word))
+
+
 def load_relevance(segmenter: Segmenter) -> RelevanceWords:
     """The shipped words of relevance."""
     return RelevanceWords.parse(read_toml(shipped_text("relevance.toml"), "relevance.toml"), segmenter)

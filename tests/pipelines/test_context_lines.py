@@ -72,3 +72,40 @@ def test_a_relative_leads_to_the_facts_under_their_name(
 ) -> None:
     me = tell(layer, said)
     assert me.recall(question).items[0].text == answer
+
+
+HEARD = {
+    "en": (
+        ("user", "My sister Aoife lives in Cork."), ("assistant", "Thanks, noted."),
+        ("user", "I work as a nurse at the city hospital."), ("assistant", "Got it, thanks for telling me."),
+        ("user", "Which bay is my car in?"), ("assistant", "Seventeen."),
+        ("user", "The plumber came about the boiler."), ("assistant", "Try bleeding the radiators tonight."),
+    ),
+    "zh": (
+        ("user", "我妹妹小雅住在深圳。"), ("assistant", "好的，记下了。"),
+        ("user", "我在市医院当护士。"), ("assistant", "明白，谢谢告诉我。"),
+        ("user", "我的车停在几号位？"), ("assistant", "十七号位。"),
+        ("user", "水管工来修过锅炉。"), ("assistant", "今晚给暖气片放放气。"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "questions", "answers"),
+    [
+        ("en", ("Where does Aoife live?", "What is my job?", "my car bay", "What about the boiler?"), (5, 7)),
+        ("zh", ("小雅住哪儿？", "我做什么工作？", "我的车停在哪个车位？", "锅炉怎么样了？"), (5, 7)),
+    ],
+)
+def test_an_assistant_that_only_heard_is_no_evidence(
+    layer: MemoryLayer, language: str, questions: tuple[str, ...], answers: tuple[int, ...]
+) -> None:
+    me, turns = layer.scope("ming"), HEARD[language]
+    me.observe([{"role": role, "text": text} for role, text in turns], session="s1")
+    layer.work()
+    found = {i.text for q in questions for i in me.recall(q, limit=20).items}
+    found |= {i.text for q in questions for i in me.recall(q, limit=20, kinds=["message"]).items}
+    assert turns[1][1] not in found
+    assert turns[3][1] not in found
+    # What answers a question, or says something of its own, is still found beside what was asked.
+    assert {turns[i][1] for i in answers} <= found

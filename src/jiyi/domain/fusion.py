@@ -66,6 +66,9 @@ class FusionPolicy:
     asking: float = 0.1
     # In a talk, more for each doubling of a turn's size, less for each halving: a word of thanks tells nothing.
     size: float = 0.06
+    # An assistant's turn that holds no word of the question needs so many words that tell something, beyond those of having
+    # heard; after a question one is an answer.
+    telling: int = 2
     # Candidates read from the index, and how many of the best have their neighbours read as well. Twice as many found
     # nothing more.
     hits: int = 64

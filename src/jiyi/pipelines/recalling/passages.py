@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 
 from jiyi.domain.fusion import Asked, FusionPolicy, Parts, Place, Surroundings, fuse, neighbours
-from jiyi.domain.memory import Message
+from jiyi.domain.memory import Message, Role
 from jiyi.domain.ranking import inverse_frequency
 from jiyi.domain.scope import Scope
 from jiyi.pipelines.indexing import Indexing
@@ -53,10 +53,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """What finding passages needs besides the store."""
+    """What finding passages needs besides the store. `acknowledging`: the terms with which an assistant only says that it has
+    heard."""
 
     indexing: Indexing
     policy: FusionPolicy
+    acknowledging: frozenset[str] = frozenset()
 
     def find(self, unit: Unit, scope: Scope, question: Question) -> Found:
         """What the words of a question find."""
@@ -105,14 +107,29 @@ class Passages:
         top = max(totals.values(), default=0.0)
         if takes is not None:
             totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
-        best = nlargest(limit + SPARE, totals, key=lambda seq: (totals[seq], seq))
+        best = nlargest(limit + 2 * SPARE, totals, key=lambda seq: (totals[seq], seq))
         covered = _Coverage(question, question.information(found.documents, found.holding), found.matched)
-        texts = {m.seq: m for m in unit.messages.get(scope, best)}
+        texts = {
+            m.seq: m
+            for m in unit.messages.get(scope, best)
+            if m.seq in words or m.seq in found.then or self._tells(m, places)
+        }
+        best = [seq for seq in best if seq in texts][: limit + SPARE]
         return [
             _match(texts[seq], surroundings.parts(seq), top, covered, question, found.over if seq in bridged else ())
             for seq in best
-            if seq in texts
         ]
+
+    def _tells(self, message: Message, places: Mapping[int, Place]) -> bool:
+        """Whether a turn that holds no word of the question may answer it at all. What an assistant says only to show that it
+        has heard (Thanks, noted. 好的，记下了。) stands beside an answer and is none."""
+        if message.role is not Role.ASSISTANT:
+            return True
+        terms = self.indexing.segmenter.query_terms(message.text)
+        told = {t.text for t in terms if not t.stop and t.kind not in ("bigram", "part")} - self.acknowledging
+        before = places.get(message.seq - 1)
+        answers = before is not None and before.session == message.session and before.asks
+        return len(told) >= (min(1, self.policy.telling) if answers else self.policy.telling)
 
     # -------------------------------------------------------------- words
 
