@@ -55,12 +55,13 @@ class Found:
 class Who:
     """A subject: its class (see SUBJECT_CLASSES; "implied", "topic") and, for others, the name it is filed under.
 
-    `kin` is what a named one is to the user, where that was said (我表弟李明).
+    `kin` is what a named one is to the user, where that was said (我表弟李明). A `body` is the company or the team.
     """
 
     kind: str
     name: str = ""
     kin: str = ""
+    body: bool = False
 
 
 @dataclass(slots=True)
@@ -375,7 +376,8 @@ class Fitter:
             return Who("name", name, self.grammar.kin_of[kin.group().lower()])
         if kind == "name":
             return Who("name", written)
-        return Who(kind)
+        body = kind == "we" and compiled(self.grammar.patterns["bodies"]).fullmatch(written) is not None
+        return Who(kind, body=body)
 
     def filed(self, relation: Relation, who: Who, talk: Talk) -> str | None:
         """The subject that the fact is filed under; None when that subject cannot have this relation."""
@@ -385,9 +387,12 @@ class Fitter:
         if who.kind == "implied":
             # A bare 名字是… may be anybody's name, a bare 预算是… is the user's side's.
             return relation.subject if relation.subject == COMPANY or talk.first else None
-        if who.kind == "company":
-            personal = relation.subject == USER and relation.category in (Category.PROFILE, Category.RELATIONSHIP)
-            return None if personal else COMPANY
+        if who.kind == "company" or who.body:
+            # Where the company is moved to, nobody need live.
+            home = relation.name in self.constructions.at_home
+            if home or (relation.subject == USER and relation.category in (Category.PROFILE, Category.RELATIONSHIP)):
+                return None
+            return relation.subject if who.body else COMPANY
         if who.kind in ("user", "we"):
             return relation.subject
         return who.name or None

@@ -40,6 +40,7 @@ _BUILT_IN = {
     "number": r"(?:\d[\d,.]*|[零〇一二三四五六七八九十百千万两]+)",
     "capital": r"(?-i:[A-Z])",
     "open": r"\(",
+    "end": r"(?=[\s.!,。！，…)]*$)",
     "not_one": r"(?!一[家所间])",  # 一家公司 and 一所学校 count nothing
     "uncounted": r"(?<![前这那好十过隔近每头])",  # 前几天 and 好几次 ask for no number
     "unpast": r"(?![前后来])",
@@ -170,6 +171,8 @@ class Constructions:
     at_home: frozenset[str]
     plans: frozenset[str]
     paired: frozenset[str]
+    puts_down: frozenset[str]
+    gives_up: frozenset[str]
     spelled_out: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
@@ -200,6 +203,9 @@ _ANYWHERE = (
     "nowadays",
     "third",
     "visiting",
+    "bodies",
+    "for_now",
+    "resumed",
     "rebuttal",
     "abandoned",
     "undecided",
@@ -251,6 +257,8 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             at_home=frozenset(data["at_home"]),
             plans=frozenset(data["plans"]),
             paired=frozenset(data["paired"]),
+            puts_down=frozenset(data["puts_down"]),
+            gives_up=frozenset(data["gives_up"]),
             spelled_out=frozenset(data["spelled_out"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),

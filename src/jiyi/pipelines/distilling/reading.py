@@ -334,7 +334,11 @@ class _Scan:
             if self.match("request", begin.start, begin.end):
                 break
             read, skip = self._read(self._hearsay(begin), parts[i + 1] if i + 1 < len(parts) else None)
-            if read and (self._taken_back(clause, read) or self._on_a_journey(read, clause)):
+            if read and (
+                self._taken_back(clause, read)
+                or self._on_a_journey(read, clause)
+                or self._for_now(read, clause, parts[-1].end)
+            ):
                 read, skip = [], 0
             read = [self._meant(f, parts) for f in read]
             if explained is not None and (read or self._is_marker(clause)):
@@ -358,6 +362,13 @@ class _Scan:
         if not any(f.relation and f.relation.name in self.fitter.constructions.at_home for f in read):
             return False
         return self.search("visiting", max(0, clause.start - NEAR), clause.end)
+
+    def _for_now(self, read: Sequence[Found], clause: Clause, end: int) -> bool:
+        """烟我暂时不抽了: what is put down for the moment is not given up. `end`: of the sentence (SPEC B3)."""
+        known = self.fitter.constructions
+        if not any(f.relation and f.relation.name in (known.puts_down if f.negated else known.gives_up) for f in read):
+            return False
+        return self.search("for_now", clause.start, clause.end) or self.search("resumed", clause.start, end)
 
     def _is_marker(self, clause: Clause) -> bool:
         return any(self._has(m.pattern, clause) for m in self.grammar.markers)
