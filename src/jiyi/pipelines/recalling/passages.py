@@ -25,6 +25,8 @@ TAIL = 200
 """Messages not indexed yet that recall reads itself, so that what was just said is found at once."""
 SPARE = 8
 """Texts read beyond the items asked for, since some are left out once their memories are in the answer."""
+LONGEST_NOD = 120
+"""Characters beyond which a turn says more than that it has heard: longer ones are not read to see."""
 FEW = 3
 """So many turns are few in the shortest history too, where a share of it is less than one."""
 NOTHING: Mapping[int, float] = {}
