@@ -191,6 +191,7 @@ def load_acknowledging(segmenter: Segmenter) -> frozenset[str]:
     return frozenset(t.text for words in data.values() for word in words for t in segmenter.query_terms(word))
 
 
+@cache
 def load_relevance(segmenter: Segmenter) -> RelevanceWords:
     """The shipped words of relevance."""
     return RelevanceWords.parse(read_toml(shipped_text("relevance.toml"), "relevance.toml"), segmenter)
