@@ -3,9 +3,9 @@
     python -m benchmarks.service_peers bare PORT_FILE STORE
     python -m benchmarks.service_peers a2 PORT_FILE STORE
 
-`bare` is jiyi's own application with two routes more: `/v1/fixed` takes what `/v1/recall` takes, knows who calls, and gives the
-same answer to everybody; `/v1/insert` takes what `/v1/messages` takes and makes its text durable with one bare INSERT, in a
-thread, as a plain route would.
+`bare` is jiyi's own application, over a filled store, with two routes more: `/v1/fixed` takes what `/v1/recall` takes, knows who
+calls, and gives the same answer to everybody; `/v1/insert` takes what `/v1/messages` takes and makes its text durable with one bare
+INSERT into a file of its own, in a thread, as a plain route would.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from fastapi import FastAPI
 
 from benchmarks.recipes import A2, LIKE_OURS
 from jiyi.assembly import load_settings, open_memory
+from jiyi.memory_layer import MemoryLayer
 from jiyi.surfaces import shapes
 from jiyi.surfaces.http import bodies
 from jiyi.surfaces.http.app import create_app
@@ -32,15 +33,13 @@ from jiyi.surfaces.http.server import address_of, listening, run
 FIXED_ITEMS = 8
 
 
-def bare(path: Path, process: int) -> FastAPI:
-    """Of the memory behind it only the settings and the door are used."""
-    memory = open_memory(settings=load_settings(str(path), worker=False))
+def bare(memory: MemoryLayer, path: Path, process: int) -> FastAPI:
+    """Its own two routes know nothing of the memory; the door is the same."""
     app = create_app(memory, process=process)
-    with memory:
-        me = memory.scope("somebody")
-        for number in range(FIXED_ITEMS):
-            me.remember(f"Number {number} of the things that somebody keeps in mind, as long as they usually are")
-        answer = me.recall("things in mind", limit=FIXED_ITEMS)
+    me = memory.scope("somebody")
+    for number in range(FIXED_ITEMS):
+        me.remember(f"Number {number} of the things that somebody keeps in mind, as long as they usually are")
+    answer = me.recall("things in mind", limit=FIXED_ITEMS)
     rows = sqlite3.connect(path.with_suffix(f".bare-{process}.db"), check_same_thread=False)
     for pragma in LIKE_OURS:
         rows.execute(f"PRAGMA {pragma}").fetchall()
@@ -95,8 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with listening(settings.identity, "127.0.0.1", 0) as sockets:
         chosen.port_file.write_text(address_of("127.0.0.1", sockets), "ascii")
         sibling = multiply(settings.service.processes)
-        app = bare(chosen.store, sibling.number) if chosen.what == "bare" else a2(chosen.store)
-        run(app, sockets, settings.service, sibling)
+        if chosen.what == "a2":
+            run(a2(chosen.store), sockets, settings.service, sibling)
+            return
+        with open_memory(settings=load_settings(str(chosen.store))) as memory:
+            run(bare(memory, chosen.store, sibling.number), sockets, settings.service, sibling)
 
 
 if __name__ == "__main__":
