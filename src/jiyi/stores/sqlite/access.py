@@ -73,16 +73,28 @@ class Access:
 
     def rows(self, sql: str, arguments: Arguments = ()) -> list[Row]:
         """All rows of a SELECT."""
-        if not self._is_open:
-            raise StoreError(
-                "this unit of work is over: read inside `with store.read()`, write inside store.write(...)"
-            )
+        self._check_open()
         try:
             return self._connection.execute(sql, arguments).fetchall()
         except sqlite3.Error as error:
             raise store_error(error) from error
         except (UnicodeEncodeError, OverflowError) as error:
             raise _unstorable(error) from error
+
+    def blob(self, table: str, column: str, key: int) -> bytes:
+        """One long value by the key of its row, with a single copy of it."""
+        self._check_open()
+        try:
+            with self._connection.blobopen(table, column, key, readonly=True) as value:
+                return value.read()
+        except sqlite3.Error as error:
+            raise store_error(error) from error
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise StoreError(
+                "this unit of work is over: read inside `with store.read()`, write inside store.write(...)"
+            )
 
     def value(self, sql: str, arguments: Arguments = ()) -> Any:
         """The first column of the first row, or None."""

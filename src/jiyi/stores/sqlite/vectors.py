@@ -213,10 +213,10 @@ class SqliteVectors(VectorIndex):
         sql = "SELECT seq, square, numbers FROM vector_fresh WHERE vset = ? AND kind = ?"
         if fresh := self._access.rows(sql, (number, kind)):
             yield chunk_of({seq: Vector(numbers, square) for seq, square, numbers in fresh})
-        # The index alone tells which; read one by one, a chunk's memory serves for the next.
-        sql = "SELECT id FROM vector_chunk WHERE vset = ? AND kind = ? ORDER BY first, last"
-        for (key,) in self._access.rows(sql, (number, kind)):
-            yield self._chunk(key)
+        # The long column one by one, so that the memory of one chunk serves for the next, and past SQLite's own copy of it.
+        sql = "SELECT id, seqs, squares FROM vector_chunk WHERE vset = ? AND kind = ? ORDER BY first, last"
+        for key, seqs, squares in self._access.rows(sql, (number, kind)):
+            yield Chunk(seqs, squares, self._access.blob("vector_chunk", "numbers", key))
 
     @damage
     def held(self, scope: Scope, kind: Kind, model: str) -> set[int]:
