@@ -26,7 +26,16 @@ from tests.conftest import Clock
 from tests.stores.facts import learn
 
 RARE = "\0 and \ufdd0 and \U0001f9e0"
-OWN = ("migration", "store_setting", "sqlite_sequence", "vector_outbox", "vector_fresh", "vector_chunk", "copy")
+OWN = (
+    "migration",
+    "store_setting",
+    "sqlite_sequence",
+    "vector_outbox",
+    "vector_fresh",
+    "vector_chunk",
+    "vector_version",
+    "copy",
+)
 """Tables of which two databases of the same memory may hold different rows."""
 
 

@@ -11,7 +11,8 @@ import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from operator import mul
+from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 from jiyi.errors import InputError
@@ -42,9 +43,8 @@ class VectorSet:
     dimension: int
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A text whose vector is near. `cosine` is in [-1, 1], quantised."""
+class Neighbour(NamedTuple):
+    """A text whose vector is near. `cosine` is in [-1, 1], quantised. A tuple, because a recall makes some five hundred of them."""
 
     seq: int
     cosine: float
@@ -69,8 +69,9 @@ def quantise(values: Sequence[float]) -> Vector:
     Raises:
         InputError: no numbers, too many, one that is none, or nothing but zeros.
     """
-    largest = max((abs(v) for v in values), default=0.0)
-    if not 0 < len(values) <= MAX_DIMENSION or not 0 < largest < math.inf or any(v != v for v in values):
+    largest = max(max(values, default=0.0), -min(values, default=0.0))
+    # What is no number makes the sum none.
+    if not 0 < len(values) <= MAX_DIMENSION or not 0 < largest < math.inf or math.isnan(sum(values)):
         raise InputError(
             f"{len(values)} numbers that give no direction: an embedder must return finite vectors, not zeros"
         )
@@ -79,7 +80,7 @@ def quantise(values: Sequence[float]) -> Vector:
 
 
 def _vector(numbers: Sequence[int]) -> Vector:
-    return Vector(struct.pack(f"{len(numbers)}b", *numbers), sum(n * n for n in numbers))
+    return Vector(struct.pack(f"{len(numbers)}b", *numbers), sum(map(mul, numbers, numbers)))
 
 
 def score_of(product: int, square: int, other: int) -> int:
@@ -88,7 +89,7 @@ def score_of(product: int, square: int, other: int) -> int:
 
 
 def cosine(one: Vector, other: Vector) -> float:
-    product = sum(map(int.__mul__, memoryview(one.numbers).cast("b"), memoryview(other.numbers).cast("b")))
+    product = sum(map(mul, memoryview(one.numbers).cast("b"), memoryview(other.numbers).cast("b")))
     return score_of(product, one.square, other.square) / STEPS
 
 

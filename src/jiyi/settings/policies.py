@@ -126,6 +126,10 @@ class EmbeddingPolicy:
     # So many last characters of the turn before are embedded with a turn, where somebody else said it: "behind the bakery"
     # means little without the question it answers. 0 embeds each turn alone. After a change: jiyi reindex.
     before_chars: int = 200
+    # In SQLite: vectors of users that are asked about again are kept in memory, so many MB of all of them together (0: none), and of
+    # none of them longer than so after it was last used. 100,000 of 512 numbers take 51 MB.
+    kept_mb: int = 128
+    kept_seconds: float = 60.0
     # A provider of models/presets.toml, the model's name, the address up to /v1, and the variable that holds the key.
     preset: str | None = None
     name: str | None = None

@@ -29,6 +29,8 @@ Products: TypeAlias = "Callable[[NDArray[int8]], NDArray[float64]]"
 EXACT_IN_FLOAT32 = 1024
 """Products of int8 are at most 127 × 127, so sums of so many are whole numbers below 2^24, exact in any order of adding."""
 SEQ_SPAN = 1 << 24
+AT_ONCE = 1024
+"""Vectors that are multiplied in one call, so that what numpy makes of them fits the processor's caches and other threads get on."""
 
 
 def products_by_numpy(asked: NDArray[int8]) -> Products:
@@ -62,7 +64,7 @@ def scan(chunks: Iterable[Chunk], query: Vector, limit: int, products: Products)
         if len(vectors):
             seqs.append(chunk.seqs)
             squares.append(chunk.squares)
-            found.append(products(vectors))
+            found += [products(vectors[at : at + AT_ONCE]) for at in range(0, len(vectors), AT_ONCE)]
     if not found or limit < 1:
         return []
     # All at once and in place: some hundred chunks, and arrays, cost more by the piece than by the number.
@@ -79,4 +81,5 @@ def scan(chunks: Iterable[Chunk], query: Vector, limit: int, products: Products)
     if limit < keys.size:
         keys = np.partition(keys, keys.size - limit)[keys.size - limit :]
     keys[::-1].sort()
-    return [Neighbour(key % SEQ_SPAN, key // SEQ_SPAN / STEPS) for key in map(int, keys.tolist())]
+    best, nearest = np.divmod(keys.astype(np.int64), SEQ_SPAN)
+    return list(map(Neighbour, nearest.tolist(), (best / STEPS).tolist()))

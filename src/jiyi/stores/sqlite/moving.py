@@ -54,7 +54,7 @@ KEYED: Mapping[str, Sequence[str]] = {
 """Columns that hold the key of a row, owner and number, where the one form has the number. A table that names no owner has it
 in the first."""
 RENAMED = {"user": "usr"}
-VECTOR_TABLES = frozenset({"vector_fresh", "vector_chunk", "vector_outbox"})
+VECTOR_TABLES = frozenset({"vector_fresh", "vector_chunk", "vector_version", "vector_outbox"})
 """How this store keeps what is one row each in `vector`. The outbox is made again by an engine that follows."""
 VECTOR_INSERT = "INSERT INTO vector_fresh (vset, kind, seq, square, numbers) VALUES (" + ", ".join(
     f"?{VECTOR.columns.index(name) + 1}" for name in ("vset", "kind", "seq", "square", "numbers")

@@ -26,6 +26,7 @@ from jiyi.stores.sqlite.access import ERASED, Access, store_error
 from jiyi.stores.sqlite.backup import back_up
 from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_writer, make_file
 from jiyi.stores.sqlite.following import TOKEN, Follower, leave
+from jiyi.stores.sqlite.hot_vectors import HotVectors
 from jiyi.stores.sqlite.readers import Readers
 from jiyi.stores.sqlite.schema import migrate_up, shipped
 from jiyi.stores.sqlite.text_index import TextRules
@@ -153,6 +154,7 @@ class SqliteStore(Store):
             return TextRules(memory, message, bm25, hashed)
 
         self._rules = rules
+        self.hot_vectors = HotVectors(vectors.kept_bytes, vectors.kept_seconds)
         known_owners: dict[Scope, int] = {}
         self._readers = Readers(path, known_owners, self._unit)
         self._writer = Writer(connection, known_owners)
@@ -164,13 +166,23 @@ class SqliteStore(Store):
         # Read each time: another process may have changed them. It also fixes the snapshot of a reading unit now.
         sql = "SELECT value FROM store_setting WHERE name IN ('text.memory', 'text.message') ORDER BY name"
         (memory,), (message,) = access.rows(sql)
-        return SqliteUnit(access, self._rules(memory, message), self._secret, self._vectors)
+        return SqliteUnit(access, self._rules(memory, message), self._secret, self._vectors, self.hot_vectors)
 
     def read(self, scope: Scope | None = None) -> AbstractContextManager[Unit]:
         return self._readers.snapshot()
 
     def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
-        return self._writer.write(lambda access: work(self._unit(access)))
+        units: list[SqliteUnit] = []
+
+        def working(access: Access) -> T:
+            units.append(self._unit(access))
+            return work(units[-1])
+
+        try:
+            return self._writer.write(working)
+        finally:
+            for unit in units:
+                self.hot_vectors.drop(unit.vectors.changed)
 
     def meta(self, name: str) -> str | None:
         with self._readers.snapshot() as unit:
@@ -239,5 +251,6 @@ class SqliteStore(Store):
     def close(self) -> None:
         self._writer.close()
         self._readers.close()
+        self.hot_vectors.clear()
         if self._vectors.engine is not None:
             self._vectors.engine.close()

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import (
@@ -28,6 +30,7 @@ from jiyi.ports import Kind, VectorEngine, VectorIndex
 from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, at_most
 from jiyi.stores.sqlite.access import Access
+from jiyi.stores.sqlite.hot_vectors import HotVectors
 from jiyi.stores.text_index import KIND_NUMBERS
 
 log = logging.getLogger("jiyi.vectors")
@@ -44,22 +47,31 @@ class VectorRules:
     """What is decided once for a store: how vectors are compared, and which engine finds them, if any.
 
     `prefix` begins the names of this database's collections. Sets with fewer than `share` times as many vectors as are asked
-    for are looked through here: no engine is quicker.
+    for are looked through here: no engine is quicker. Chunks of owners that are asked about are kept in memory, so many bytes
+    together (0: none), and so long after their last use.
     """
 
     scan: Scan = plain_scan
     engine: VectorEngine | None = None
     prefix: str = ""
     share: int = 4
+    kept_bytes: int = 128 << 20
+    kept_seconds: float = 60.0
 
     def collection(self, number: int, kind: int) -> str:
         return f"{self.prefix}-{number}-{kind}"
 
 
 class SqliteVectors(VectorIndex):
-    def __init__(self, access: Access, rules: VectorRules) -> None:
+    def __init__(self, access: Access, rules: VectorRules, hot: HotVectors | None = None) -> None:
+        """Args:
+        hot: where chunks may come from, and are kept.
+        """
         self._access = access
         self._rules = rules
+        self._hot = hot
+        self.changed: set[tuple[int, int]] = set()
+        """Sets and kinds whose chunks this unit has written to."""
 
     # ------------------------------------------------------------------------------ sets
 
@@ -80,11 +92,12 @@ class SqliteVectors(VectorIndex):
             return 0
         number, _ = found
         gone = sum(self.count(scope, kind, model) for kind in Kind)
-        for table in ("vector_fresh", "vector_chunk"):
+        for table in ("vector_fresh", "vector_chunk", "vector_version"):
             self._access.change(f"DELETE FROM {table} WHERE vset = ?", (number,))
         self._access.change("DELETE FROM vector_set WHERE number = ?", (number,))
         for kind in KIND_NUMBERS.values():
             self._tell(number, kind, [0])
+            self.changed.add((number, kind))
         return gone
 
     def embedded_up_to(self, scope: Scope, model: str) -> int:
@@ -108,7 +121,7 @@ class SqliteVectors(VectorIndex):
         if found is None:
             raise InputError(f"no vectors of {model} were begun here")
         if wrong := set(dimensions) - {found[1]}:
-            raise InputError(f"the vectors of {model} have {found[1]} numbers, not {wrong.pop()}")
+            raise _other(model, found[1], wrong.pop())
         return found[0]
 
     # ------------------------------------------------------------------------------ writing
@@ -157,6 +170,7 @@ class SqliteVectors(VectorIndex):
 
     def _shrink(self, number: int, kind: int, key: int, gone: Collection[int]) -> None:
         left = {seq: v for seq, v in vectors_of(self._chunk(key)) if seq not in gone}
+        self.changed.add((number, kind))
         self._access.change("DELETE FROM vector_chunk WHERE id = ?", (key,))
         if len(left) < SPARSE:
             self._put(number, kind, left)
@@ -164,6 +178,7 @@ class SqliteVectors(VectorIndex):
             self._write_chunk(number, kind, left)
 
     def _write_chunk(self, number: int, kind: int, vectors: Mapping[int, Vector]) -> None:
+        self.changed.add((number, kind))
         chunk = chunk_of(vectors)
         sql = """
             INSERT INTO vector_chunk (vset, kind, first, last, seqs, squares, numbers) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -183,9 +198,12 @@ class SqliteVectors(VectorIndex):
     # ------------------------------------------------------------------------------ reading
 
     def search(self, scope: Scope, kind: Kind, model: str, query: Vector, limit: int) -> list[Neighbour]:
-        if self._set(scope, model) is None or limit < 1:
+        there = self._set(scope, model)
+        if there is None or limit < 1:
             return []
-        number = self._check(scope, model, [query.dimension])
+        number, dimension = there
+        if query.dimension != dimension:
+            raise _other(model, dimension, query.dimension)
         found = self._by_engine(scope, kind, model, number, query, limit)
         return self._nearest(number, KIND_NUMBERS[kind], query, at_most(limit)) if found is None else found
 
@@ -207,12 +225,26 @@ class SqliteVectors(VectorIndex):
 
     @damage
     def _nearest(self, number: int, kind: int, query: Vector, limit: int) -> list[Neighbour]:
-        return self._rules.scan(self._chunks(number, kind), query, limit)
+        if self._hot is None:
+            return self._rules.scan(self._chunks(number, kind), query, limit)
+        sql = "SELECT version FROM vector_version WHERE vset = ? AND kind = ?"
+        version = self._access.value(sql, (number, kind)) or 0
+        folded = self._hot.chunks((number, kind), version, lambda: self._folded(number, kind))
+        return self._rules.scan(chain(self._fresh(number, kind), folded), query, limit)
 
     def _chunks(self, number: int, kind: int) -> Iterator[Chunk]:
+        yield from self._fresh(number, kind)
+        yield from self._folded(number, kind)
+
+    def _fresh(self, number: int, kind: int) -> Iterator[Chunk]:
+        """The rows that are no chunk yet, as one."""
         sql = "SELECT seq, square, numbers FROM vector_fresh WHERE vset = ? AND kind = ?"
         if fresh := self._access.rows(sql, (number, kind)):
-            yield chunk_of({seq: Vector(numbers, square) for seq, square, numbers in fresh})
+            seqs, squares, numbers = zip(*fresh, strict=True)
+            count = f"<{len(fresh)}I"
+            yield Chunk(struct.pack(count, *seqs), struct.pack(count, *squares), b"".join(numbers))
+
+    def _folded(self, number: int, kind: int) -> Iterator[Chunk]:
         # The long column one by one, so that the memory of one chunk serves for the next, and past SQLite's own copy of it.
         sql = "SELECT id, seqs, squares FROM vector_chunk WHERE vset = ? AND kind = ? ORDER BY first, last"
         for key, seqs, squares in self._access.rows(sql, (number, kind)):
@@ -278,3 +310,7 @@ class SqliteVectors(VectorIndex):
     def _chunk(self, key: int) -> Chunk:
         [row] = self._access.rows("SELECT seqs, squares, numbers FROM vector_chunk WHERE id = ?", (key,))
         return Chunk(*row)
+
+
+def _other(model: str, dimension: int, given: int) -> InputError:
+    return InputError(f"the vectors of {model} have {dimension} numbers, not {given}")
