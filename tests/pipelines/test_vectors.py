@@ -17,6 +17,8 @@ from jiyi.errors import ModelRefused, ModelUnavailable
 from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.vectors import match_vectors
 from jiyi.ports import Kind
+from jiyi.stores.sqlite.store import SqliteStore
+from jiyi.stores.sqlite.vectors import SIZE
 from jiyi.testing.embedders import ByCharacters
 from tests.conftest import Clock
 
@@ -232,9 +234,15 @@ def test_forgetting_leaves_no_byte_of_a_vector(open_file: Open, tmp_path: Path, 
         texts = sorted({text for text in embedder.texts if text.strip("。") == "我住在葫芦岛"})
         secret = [quantise(embedder._vector(text).tolist()).numbers for text in texts]
         assert {found.split()[1] for found in files_with(tmp_path, *secret)} == {"0", "1"}
+        store = layer._store
+        assert isinstance(store, SqliteStore)
+        assert [near(layer, "葫芦岛在哪")[0] for _ in range(3)] == [1] * 3
+        assert (store.hot_vectors.bytes > 0) is (count > SIZE)
         receipt = layer.scope("ming").forget(topic="葫芦岛")
         assert receipt.proof.erased["vectors"] == 2
         assert files_with(tmp_path, *secret) == []
+        assert store.hot_vectors.bytes == 0
+        assert [n for _ in range(3) for n in near(layer, "葫芦岛在哪") if n == 1] == []
         layer.work()
         assert files_with(tmp_path, *secret) == []
         layer.scope("ming").forget(everything=True)

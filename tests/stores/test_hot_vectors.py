@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import repeat
 from pathlib import Path
@@ -142,6 +144,33 @@ def test_a_snapshot_sees_what_was_there_when_it_began(opened: Callable[[], Sqlit
         assert [asked(before) for _ in range(3)] == [nearest(held)] * 3
         assert [ask(writing) for _ in range(3)] == [nearest(left)] * 3
     assert [ask(reading) for _ in range(3)] == [nearest(left)] * 3
+
+
+def test_many_threads_ask_while_one_forgets(opened: Callable[[], SqliteStore]) -> None:
+    """Whoever asks after a removal has returned never sees what went."""
+    store, held = opened(), some(2 * SIZE, 8)
+    add(store, held)
+    gone: set[int] = set()
+    over = threading.Event()
+
+    def asking() -> int:
+        rounds = 0
+        while not over.is_set() or rounds < 3:
+            before = set(gone)
+            assert before.isdisjoint(n.seq for n in ask(store))
+            rounds += 1
+        return rounds
+
+    with ThreadPoolExecutor(3) as pool:
+        asked_for = [pool.submit(asking) for _ in range(3)]
+        try:
+            for _ in range(12):
+                some_of = [n.seq for n in ask(store)][:20]
+                assert remove(store, some_of) == len(some_of)
+                gone.update(some_of)
+        finally:
+            over.set()
+        assert all(done.result() >= 3 for done in asked_for)
 
 
 STEPS = st.lists(

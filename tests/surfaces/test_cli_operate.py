@@ -185,7 +185,7 @@ def test_doctor_of_a_healthy_database(jiyi: Cli) -> None:
     ):
         assert f"ok {name} " in told
     assert "Asia/Shanghai" in told
-    assert "0620" in told
+    assert "0600" in told
     assert told.endswith("all is well\n")
 
 
