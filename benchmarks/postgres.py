@@ -43,7 +43,7 @@ from jiyi.shipped import load_segmenter
 from jiyi.stores.postgres.memories import COLUMNS
 from jiyi.stores.postgres.native import lexeme, positions
 from jiyi.stores.postgres.store import PostgresStore, open_postgres
-from jiyi.stores.postings import term_hash
+from jiyi.stores.postings import TermHash
 from jiyi.stores.rows import memory_row
 from jiyi.stores.text_index import KIND_NUMBERS
 from jiyi.text.segmentation import Segmenter
@@ -317,7 +317,7 @@ def _put_texts(bench: Bench, names: Sequence[str], owners: list[str]) -> None:
     """What the indexes hold, past the store as well."""
     kind = KIND_NUMBERS[Kind.MEMORY]
     with closing(bench.open(names[0])) as store:
-        hashed = term_hash(store.secret)
+        hashed = TermHash(store.secret)
     entered = lru_cache(100_000)(lambda term: lexeme(0, kind, hashed(term))[1:])
     connections = {name: psycopg.connect(bench.url(name), options="-c search_path=jiyi") for name in names}
     find = "SELECT usr, number FROM owner WHERE usr = ANY(%s)"

@@ -96,6 +96,7 @@ def open_store(settings: Settings, *, reindexing: bool, vectors: VectorRules) ->
             message_index=settings.message_index,
             synchronous=settings.synchronous,
             vectors=vectors,
+            kept=settings.sqlite,
         )
     store = open_sqlite(path, synchronous=settings.synchronous, vectors=vectors)
     _mark_unfinished(store)

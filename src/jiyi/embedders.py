@@ -129,13 +129,7 @@ def vector_rules(settings: Settings, own: Embedder | None) -> VectorRules:
         import jiyi.models.local  # noqa: F401 - first, so that a missing package is called by the extra that brings it all
     from jiyi.stores.scanning import numpy_scan
 
-    policy = settings.embedding
-    return VectorRules(
-        numpy_scan,
-        _engine(settings.vector_engine),
-        kept_bytes=policy.kept_mb << 20,
-        kept_seconds=policy.kept_seconds,
-    )
+    return VectorRules(numpy_scan, _engine(settings.vector_engine))
 
 
 def _engine(place: str | None) -> VectorEngine | None:

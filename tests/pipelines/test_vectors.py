@@ -237,11 +237,11 @@ def test_forgetting_leaves_no_byte_of_a_vector(open_file: Open, tmp_path: Path, 
         store = layer._store
         assert isinstance(store, SqliteStore)
         assert [near(layer, "葫芦岛在哪")[0] for _ in range(3)] == [1] * 3
-        assert (store.hot_vectors.bytes > 0) is (count > SIZE)
+        assert (store.kept.vectors.bytes > 0) is (count > SIZE)
         receipt = layer.scope("ming").forget(topic="葫芦岛")
         assert receipt.proof.erased["vectors"] == 2
         assert files_with(tmp_path, *secret) == []
-        assert store.hot_vectors.bytes == 0
+        assert store.kept.vectors.bytes == 0
         assert [n for _ in range(3) for n in near(layer, "葫芦岛在哪") if n == 1] == []
         layer.work()
         assert files_with(tmp_path, *secret) == []

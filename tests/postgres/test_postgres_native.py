@@ -17,7 +17,7 @@ from jiyi.stores.postgres.connection import connect, place_of
 from jiyi.stores.postgres.native import BASE, PART, counted, lexeme, positions, term_of
 from jiyi.stores.postgres.schema import migrate_down, shipped
 from jiyi.stores.postgres.store import PostgresStore, open_postgres
-from jiyi.stores.postings import term_hash
+from jiyi.stores.postings import TermHash
 from jiyi.stores.sqlite.store import open_sqlite
 from tests.conftest import Clock
 from tests.postgres.server import Server
@@ -160,7 +160,7 @@ def test_the_functions_answer_for_the_scope_that_was_entered_and_no_other(
 ) -> None:
     for scope in (ME, YOU):
         store.write(lambda unit, s=scope: learn(unit, s, "a", f"only {s.user} 暗号"))  # type: ignore[misc]
-    hashed = term_hash(store.secret)
+    hashed = TermHash(store.secret)
     with store._snapshot() as unit:
         mine, theirs = unit.access.owner(ME), unit.access.owner(YOU)
     assert mine is not None
@@ -209,7 +209,7 @@ def test_what_was_entered_for_a_forgotten_word_is_gone_from_every_file(postgres:
     with store._snapshot() as unit:
         owner = unit.access.owner(ME)
     assert owner is not None
-    entered = {word: lexeme(owner, 1, term_hash(store.secret)(word)) for word in ("庚辛壬癸", "留下")}
+    entered = {word: lexeme(owner, 1, TermHash(store.secret)(word)) for word in ("庚辛壬癸", "留下")}
     assert still_there(postgres, list(entered.values())) == list(entered.values())
     store.write(lambda unit: forget(unit, ME, number))
     store.purge()

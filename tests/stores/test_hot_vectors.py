@@ -75,13 +75,13 @@ def test_what_is_asked_for_twice_is_kept(opened: Callable[[], SqliteStore]) -> N
     store, held = opened(), some(3 * SIZE + 5, 1)
     add(store, held)
     assert ask(store) == nearest(held)
-    assert store.hot_vectors.bytes == 0
+    assert store.kept.vectors.bytes == 0
     assert [ask(store) for _ in range(3)] == [nearest(held)] * 3
-    assert store.hot_vectors.bytes == 3 * SIZE * (DIMENSION + 8)
+    assert store.kept.vectors.bytes == 3 * SIZE * (DIMENSION + 8)
     new = some(5, 2, first=5_000)
     add(store, new)  # Rows, which are read each time.
     assert ask(store) == nearest(held | new)
-    assert store.hot_vectors.bytes == 3 * SIZE * (DIMENSION + 8)
+    assert store.kept.vectors.bytes == 3 * SIZE * (DIMENSION + 8)
 
 
 def test_what_is_forgotten_is_gone_from_memory_and_never_found(opened: Callable[[], SqliteStore]) -> None:
@@ -92,10 +92,10 @@ def test_what_is_forgotten_is_gone_from_memory_and_never_found(opened: Callable[
             assert ask(each) == nearest(held)
         gone = [n.seq for n in nearest(held, 100)]
         assert remove(store, gone) == len(gone)
-        assert store.hot_vectors.bytes == 0
+        assert store.kept.vectors.bytes == 0
         held = {seq: v for seq, v in held.items() if seq not in gone}
     assert ask(other) == ask(other) == []
-    assert other.hot_vectors.bytes == 0
+    assert other.kept.vectors.bytes == 0
 
 
 def test_a_text_embedded_anew_is_compared_anew(opened: Callable[[], SqliteStore]) -> None:
@@ -114,7 +114,7 @@ def test_a_set_that_is_dropped_and_begun_again_is_another(opened: Callable[[], S
         add(store, held)
         assert [ask(s) for s in (store, other) * 3] == [nearest(held)] * 6
         assert store.write(lambda unit: unit.vectors.drop(ME, MODEL)) == SIZE
-        assert store.hot_vectors.bytes == 0
+        assert store.kept.vectors.bytes == 0
         assert ask(other) == []
 
 

@@ -175,17 +175,17 @@ class Surroundings:
         self._times = [(micros(start), micros(end) + slack) for start, end in asked.times]
         self._own, self._sessions = dict[int, float](), dict[str, float]()
         voices, self._talks = dict[str, str](), set[str]()
+        own, sessions = self._own, self._sessions
         for seq, place in places.items():
-            if voices.setdefault(place.session, place.voice) != place.voice:
-                self._talks.add(place.session)
+            session, voice = place.session, place.voice
+            if voices.setdefault(session, voice) != voice:
+                self._talks.add(session)
             score = scores.get(seq, 0.0)
             if score:
-                score *= (1 + policy.speaker * (place.voice in asked.voices)) * (
-                    1 + policy.in_time * self._timely(place)
-                )
-                if score > self._sessions.get(place.session, 0.0):
-                    self._sessions[place.session] = score
-            self._own[seq] = score
+                score *= (1 + policy.speaker * (voice in asked.voices)) * (1 + policy.in_time * self._timely(place))
+                if score > sessions.get(session, 0.0):
+                    sessions[session] = score
+            own[seq] = score
 
     def lent(self, seq: int) -> bool:
         """Whether a turn beside it lends it anything."""
@@ -216,12 +216,14 @@ class Surroundings:
         return share * (1 - policy.asking * place.asks)
 
     def _timely(self, place: Place) -> bool:
-        return any(start <= place.at < end for start, end in self._times)
+        return bool(self._times) and any(start <= place.at < end for start, end in self._times)
 
     def _lent(self, seq: int, session: float) -> tuple[float, int | None]:
         """What the turns beside lend to this one, and which of them lends most. A monologue lends nothing: what stands
         beside a remark in a list of remarks is about something else."""
         places, policy, place = self._places, self._policy, self._places[seq]
+        if place.session not in self._talks:
+            return 0.0, None
         strongest, lender, talk = 0.0, None, False
         lent = [0.0, 0.0, 0.0]
         for step in (-1, 1, -2, 2):

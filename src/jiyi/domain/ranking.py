@@ -74,7 +74,7 @@ ScoreParts = tuple[tuple[str, float], ...]
 
 def score_of(parts: ScoreParts) -> float:
     """The score that parts make, quantised so that every engine returns the same order."""
-    return float(round(max(sum(value for _, value in parts), 0.0), 4))
+    return float(round(max(sum([value for _, value in parts]), 0.0), 4))
 
 
 def rescore(
@@ -101,13 +101,14 @@ def rescore(
     """
     scale = weight * (policy.message if message else 1.0)
     trusted = 1 - policy.confidence + policy.confidence * confidence
-    age = max(now - at, timedelta(0))
     recency = policy.passage_recency if message else policy.recency
-    parts = [
-        *((name, value * trusted) for name, value in relevance),
+    if recency:
+        recency *= 0.5 ** (max(now - at, timedelta(0)) / policy.recency_half_life)
+    parts = [(name, value * trusted) for name, value in relevance]
+    parts += [
         ("importance", policy.importance * (importance - 3)),
-        ("recency", recency * 0.5 ** (age / policy.recency_half_life)),
-        ("heat", policy.heat * heat / (heat + policy.heat_saturation)),
+        ("recency", recency),
+        ("heat", policy.heat * heat / (heat + policy.heat_saturation) if heat else 0.0),
         ("phrase", policy.phrase if phrase else 0.0),
     ]
-    return tuple((name, value * scale) for name, value in parts if value)
+    return tuple([(name, value * scale) for name, value in parts if value])

@@ -467,6 +467,9 @@ class TextThen(TextIndex):
     def frequencies(self, scope: Scope, kind: Kind, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         return self._index.frequencies(scope, kind, terms)
 
+    def slips(self, scope: Scope, kind: Kind, word: str) -> dict[str, int]:
+        return self._index.slips(scope, kind, word)
+
     def occurrences(self, scope: Scope, kind: Kind, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
         # Of documents that the caller found here, so they were there then.
         return self._index.occurrences(scope, kind, terms, seqs)

@@ -227,7 +227,8 @@ class Recall:
             takes = filters.at_place()
             found = self.passages(unit, scope, question, words, many, takes=takes, vectors=scores_of(turns))
             cosines = {n.seq: n.cosine for n in turns}
-            found = [m if m.words else replace(m, cosine=cosines.get(m.item.seq)) for m in found]
+            if cosines:
+                found = [m if m.words else replace(m, cosine=cosines.get(m.item.seq)) for m in found]
         else:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
@@ -300,7 +301,7 @@ class Recall:
         dropped: list[tuple[str, str]],
     ) -> Item | None:
         why = found_by(match)
-        phrase = question.phrase_in(self.indexing.segmenter.fold(match.item.text))
+        phrase = question.phrase_in(match.folded or self.indexing.segmenter.fold(match.item.text))
         if phrase:
             why += ", as a phrase"
         if isinstance(match.item, Message):
@@ -309,7 +310,7 @@ class Recall:
             parts = rescore(
                 _relevance(match), now=now, at=match.item.at, policy=self.ranking, phrase=phrase, message=True
             )
-            return replace(message_item(match.item, parts, why), leans_on=leans_on(match))
+            return message_item(match.item, parts, why, leans_on(match))
         if isinstance(match.item, SessionSummary):
             if not filters.takes_summary(match.item):
                 return None
@@ -353,7 +354,7 @@ class Recall:
             if summary is None:
                 dropped.append((f"s{match.item.seq}", "what it says of this is no longer believed"))
             else:
-                kept.append(replace(match, item=summary))
+                kept.append(replace(match, item=summary, folded=""))
         return kept
 
     def _memory_item(self, memory: Memory, kind: str, parts: ScoreParts, why: str, now: datetime) -> Item:

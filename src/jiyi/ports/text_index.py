@@ -75,6 +75,9 @@ class TextIndex(Protocol):
     def frequencies(self, scope: Scope, kind: Kind, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         """`(documents in this scope and kind, {term: documents that hold it})`; absent terms are left out."""
 
+    def slips(self, scope: Scope, kind: Kind, word: str) -> dict[str, int]:
+        """As `frequencies` counts them, the words one slip away from this one (`text.slips`) that any document holds."""
+
     def occurrences(self, scope: Scope, kind: Kind, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
         """How often these documents hold these terms, in any order; nothing for what is not held. For words so frequent that
         their lists are not worth reading: the cost follows the documents named, not those that hold the words."""

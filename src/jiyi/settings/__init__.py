@@ -45,6 +45,7 @@ from jiyi.settings.policies import (
     PostgresPolicy,
     ProxyPolicy,
     ServicePolicy,
+    SqlitePolicy,
     SupportPolicy,
     UpkeepPolicy,
     UpstreamPolicy,
@@ -118,6 +119,7 @@ class Settings:
     guard: GuardPolicy = field(default_factory=GuardPolicy)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     traces: TracePolicy = field(default_factory=TracePolicy)
+    sqlite: SqlitePolicy = field(default_factory=SqlitePolicy)
     postgres: PostgresPolicy = field(default_factory=PostgresPolicy)
     once: OncePolicy = field(default_factory=OncePolicy)
     identity: IdentityPolicy = field(default_factory=IdentityPolicy)
@@ -236,6 +238,7 @@ __all__ = [
     "ProxyPolicy",
     "ServicePolicy",
     "Settings",
+    "SqlitePolicy",
     "SupportPolicy",
     "TextIndexName",
     "UpkeepPolicy",

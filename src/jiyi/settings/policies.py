@@ -126,10 +126,6 @@ class EmbeddingPolicy:
     # So many last characters of the turn before are embedded with a turn, where somebody else said it: "behind the bakery"
     # means little without the question it answers. 0 embeds each turn alone. After a change: jiyi reindex.
     before_chars: int = 200
-    # In SQLite: vectors of users that are asked about again are kept in memory, so many MB of all of them together (0: none), and of
-    # none of them longer than so after it was last used. 100,000 of 512 numbers take 51 MB.
-    kept_mb: int = 128
-    kept_seconds: float = 60.0
     # A provider of models/presets.toml, the model's name, the address up to /v1, and the variable that holds the key.
     preset: str | None = None
     name: str | None = None
@@ -172,6 +168,20 @@ class AccessPolicy:
     """Reads are counted in memory and written together (SPEC F5)."""
 
     flush_after: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SqlitePolicy:
+    """What a process keeps of a database file (SPEC O6)."""
+
+    # The texts of users with so many messages or more stay in memory once they were looked through letter by letter: so many
+    # characters of all of them together (0: none).
+    kept_characters: int = 16_000_000
+    kept_from: int = 500
+    # So do the vectors of users that are asked about again: so many MB together (0: none). 100,000 of 512 numbers take 51 MB.
+    kept_vectors_mb: int = 128
+    # Neither stays longer than so after its last use.
+    kept_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

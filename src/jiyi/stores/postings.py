@@ -7,7 +7,8 @@ matches and not the size of the database (SPEC O6). Terms are keyed hashes: the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Protocol
@@ -17,31 +18,45 @@ from jiyi.ports import BM25, Document, Hit, Occurrence
 from jiyi.stores.access import Access
 from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, Row
+from jiyi.text.slips import slips_of
 
 HASH_BYTES = 6
 HASHES_KEPT = 50_000
+SLIPS_KEPT = 1_024
 QUANTUM = 1_000_000
 """Scores are whole millionths, so that engines that add in another order still rank alike."""
 
 PRIME = 2_147_483_647
 """Terms are added up modulo this when an entry is compared as a whole: no sum overflows."""
 
-TermHash = Callable[[str], int]
 
+class TermHash:
+    """The hashes of terms for a store with this secret: 48 bits, so that they are safe in JSON too."""
 
-def term_hash(secret: bytes) -> TermHash:
-    """The hash of a term for a store with this secret: 48 bits, so that it is safe in JSON too."""
+    def __init__(self, secret: bytes) -> None:
+        # Taking the key in is half of the work: it is done once.
+        self._keyed = blake2b(digest_size=HASH_BYTES, key=secret)
+        self.of = lru_cache(maxsize=HASHES_KEPT)(self._one)
+        self.slips = lru_cache(maxsize=SLIPS_KEPT)(self._slips)
 
-    # Taking the key in is half of the work: it is done once.
-    keyed = blake2b(digest_size=HASH_BYTES, key=secret)
+    def __call__(self, term: str) -> int:
+        return self.of(term)
 
-    @lru_cache(maxsize=HASHES_KEPT)
-    def hashed(term: str) -> int:
-        digest = keyed.copy()
-        digest.update(term.encode("utf-8", "surrogatepass"))
-        return int.from_bytes(digest.digest(), "big")
+    def _one(self, term: str) -> int:
+        return self._hashes([term.encode("utf-8", "surrogatepass")])[0]
 
-    return hashed
+    def _slips(self, word: str) -> array[int]:
+        """Of the words one slip away from a word, in the order of `slips_of`. There are hundreds for each, and of another word
+        others: among the single terms they would push out those that are asked for again."""
+        return array("q", self._hashes(map(str.encode, slips_of(word))))
+
+    def _hashes(self, terms: Iterable[bytes]) -> list[int]:
+        copy, number, found = self._keyed.copy, int.from_bytes, []
+        for term in terms:
+            digest = copy()
+            digest.update(term)
+            found.append(number(digest.digest(), "big"))
+        return found
 
 
 class Statements(Protocol):
@@ -92,7 +107,7 @@ class Postings:
         self._counts_of = f"{counter}.counts"
         self._documents = f"{counter}.documents"
         self._length = f"{counter}.length"
-        self._hashed = hashed
+        self._hashed, self._slips = hashed.of, hashed.slips
         self._bm25 = bm25
 
     def add(self, owner: int, documents: Sequence[Document]) -> tuple[int, int]:
@@ -162,6 +177,15 @@ class Postings:
             rows = self._sql.count(self._access, owner, self._kind, missing)
             counted |= dict.fromkeys(missing, 0) | dict(rows)
         return {term: counted[term] for term in terms}
+
+    @damage
+    def slips(self, owner: int, word: str) -> dict[str, int]:
+        hashes = self._slips(word)
+        rows = self._sql.count(self._access, owner, self._kind, hashes)
+        if not rows:
+            return {}
+        words = dict(zip(hashes, slips_of(word), strict=True))
+        return {words[term]: count for term, count in rows}
 
     @damage
     def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:

@@ -52,6 +52,7 @@ from jiyi.stores.reference_state import Access, QueuedJob, ReferenceData, ScopeS
 from jiyi.stores.reference_summaries import ReferenceSummaries
 from jiyi.stores.reference_traces import ReferenceTraces
 from jiyi.stores.reference_vectors import ReferenceVectors
+from jiyi.text.slips import slips_of
 
 T = TypeVar("T")
 
@@ -340,6 +341,9 @@ class _TextIndex:
         documents = self._of_kind(scope, kind)
         counts = {term: sum(term in d.terms for d in documents) for term in terms}
         return len(documents), {term: count for term, count in counts.items() if count}
+
+    def slips(self, scope: Scope, kind: Kind, word: str) -> dict[str, int]:
+        return self.frequencies(scope, kind, slips_of(word))[1]
 
     def occurrences(self, scope: Scope, kind: Kind, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
         index = self._access[scope].documents

@@ -249,6 +249,21 @@ class TextIndexContract(Contract):
             assert unit.text.frequencies(ME, Kind.MESSAGE, ["a", "b", "c"]) == (2, {"a": 2, "b": 1})
             assert unit.text.frequencies(ME, Kind.MESSAGE, []) == (2, {})
 
+    def test_slips_are_the_words_held_that_are_one_slip_away(self, store: Store) -> None:
+        put(
+            store,
+            document(1, "because becaus cause 因为"),
+            document(2, "because bcause because"),
+            document(3, "beccause"),
+        )
+        put(store, document(1, "because"), kind=Kind.MEMORY)
+        with store.read() as unit:
+            assert unit.text.slips(ME, Kind.MESSAGE, "becuase") == {"because": 2}
+            assert unit.text.slips(ME, Kind.MESSAGE, "because") == {"becaus": 1, "bcause": 1, "beccause": 1}
+            assert unit.text.slips(ME, Kind.MEMORY, "becausee") == {"because": 1}
+            assert unit.text.slips(ME, Kind.MEMORY, "pecause") == {} == unit.text.slips(ME, Kind.SUMMARY, "becuase")
+            assert unit.text.slips(OTHERS[0], Kind.MESSAGE, "becuase") == {}
+
     def test_the_mark_stays_where_it_is_put(self, store: Store) -> None:
         mark(store, 7)
         mark(store, 9)

@@ -15,7 +15,7 @@ from typing import Any
 
 from jiyi.domain.relations import Relation, Vocabulary
 from jiyi.errors import SettingsError
-from jiyi.pipelines.recalling.relation_names import any_of, names_of_relations
+from jiyi.pipelines.recalling.relation_names import AnyOf, names_of_relations
 
 MAX_CLAUSE = 120
 """Characters up to which a clause is held against the questions; longer ones are talk."""
@@ -60,7 +60,7 @@ class Asking:
         self._fold = fold
         self._names = names_of_relations(vocabulary, fold)
         # Longest first: 数据库连接串 asks for the connection string, not for the database.
-        self._named = any_of(sorted(self._names, key=lambda n: (-len(n), n)))
+        self._named = AnyOf(sorted(self._names, key=lambda n: (-len(n), n)))
         try:
             self._zh = _Chinese(data["zh"])
             self._en = _English(data["en"])
@@ -77,7 +77,7 @@ class Asking:
         """Relations that the question names: `{relation: (the name found, the text before it)}`."""
         found: dict[str, tuple[str, str]] = {}
         folded = self._fold(question)
-        for match in self._named.finditer(folded) if self._named is not None else ():
+        for match in self._named.finditer(folded):
             for relation in self._names[match.group()]:
                 found.setdefault(relation, (match.group(), folded[: match.start()]))
         return found
@@ -112,21 +112,27 @@ class _Forms:
     def __init__(self) -> None:
         self._forms: list[_Form] = []
         self._of: dict[str, list[int]] = {}
-        self._lengths: tuple[int, ...] = ()
+        self._heads: dict[str, list[str]] = {}
 
     def add(self, form: _Form) -> None:
         for key in form.keys:
+            if key not in self._of:
+                self._heads.setdefault(key[:2], []).append(key)
             self._of.setdefault(key, []).append(len(self._forms))
         self._forms.append(form)
-        self._lengths = tuple(sorted({*self._lengths, *map(len, form.keys)}))
 
     def fitting(self, text: str, starts: Iterable[int]) -> Iterator[tuple[_Form, re.Match[str]]]:
         """The forms that a whole text fits, in their order; those that follow from verbs only where no other does.
 
         `starts`: where in the text a key may begin.
         """
-        held = {text[start : start + length] for start in starts for length in self._lengths}
-        numbers = {number for key in held & self._of.keys() for number in self._of[key]}
+        held = set[str]()
+        for start in starts:
+            # By their first two characters; a key of one, or of none, is its own head.
+            for head in ("", text[start : start + 1], text[start : start + 2]):
+                if head in self._heads:
+                    held.update([key for key in self._heads[head] if text.startswith(key, start)])
+        numbers = {number for key in held for number in self._of[key]}
         fitted = False
         for form in (self._forms[number] for number in sorted(numbers)):
             if not (fitted and form.derived) and (match := _pattern(form.written).fullmatch(text)):
@@ -264,9 +270,13 @@ class _English:
         bare = re.sub(r"\[[^\]]*\]|\{\w+\}", " ", form)
         plain = [w for w in re.sub(r"\([^)]*\)", " ", bare).split() if w not in self._question and w not in self._ends]
         if plain:
-            return (max((_root(w) for w in plain), key=len),) if plain[0] not in self._irregular else ("",)
+            return self._beginnings(plain[0]) if plain[0] in self._irregular else (max(map(_root, plain), key=len),)
         choices = [w.split()[0] for group in re.findall(r"\(([^)]*)\)", bare) for w in group.split("|") if w.strip()]
-        return tuple("" if w in self._irregular else _root(w) for w in choices) or ("",)
+        return tuple(key for w in choices for key in self._beginnings(w)) or ("",)
+
+    def _beginnings(self, word: str) -> tuple[str, ...]:
+        """One of these is the beginning of every form of a word."""
+        return (word, *self._irregular[word]) if word in self._irregular else (_root(word),)
 
     def _expanded(self, form: str) -> str:
         """A written form as a pattern of words."""

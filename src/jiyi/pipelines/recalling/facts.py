@@ -16,7 +16,7 @@ from jiyi.domain.memory import Language, Memory, Status, message_handle
 from jiyi.domain.relations import COMPANY, USER, Vocabulary, fact_key
 from jiyi.domain.scope import Scope
 from jiyi.pipelines.recalling.asking import Ask, Asking, about_person
-from jiyi.pipelines.recalling.relation_names import any_of
+from jiyi.pipelines.recalling.relation_names import AnyOf
 from jiyi.ports import Unit
 
 FACTS_LIMIT = 24
@@ -82,7 +82,7 @@ class FactFinder:
     ) -> None:
         self._vocabulary, self._asking, self._fold = vocabulary, asking, fold
         self._kin = {fold(word).strip(): subject for subject, words in kin.items() for word in words}
-        self._relatives = any_of(sorted(self._kin, key=lambda word: (-len(word), word)))
+        self._relatives = AnyOf(sorted(self._kin, key=lambda word: (-len(word), word)))
         self._near = _near(data["broader"], self._kin)
         self._introducing = frozenset(data["introducing"])
         self._own_zh = "|".join(map(re.escape, data["zh"]["own"]))
@@ -157,8 +157,6 @@ class FactFinder:
 
     def _kin_in(self, text: str) -> list[tuple[str, tuple[int, int]]]:
         """Relatives, friends and animals of the user that a text speaks of, and where."""
-        if self._relatives is None:
-            return []
         return [(self._kin[m.group()], m.span()) for m in self._relatives.finditer(text)]
 
     def _without(self, text: str, kin: Iterable[tuple[str, tuple[int, int]]]) -> str:

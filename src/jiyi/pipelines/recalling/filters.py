@@ -27,9 +27,13 @@ class Span:
 
     def holds(self, at: datetime | None) -> bool:
         """Whether the instant lies in it; what never happened lies only in the span without bounds."""
-        if self.since is None and self.until is None:
+        if not self.bounded:
             return True
         return at is not None and (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+    @property
+    def bounded(self) -> bool:
+        return self.since is not None or self.until is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Filters:
     @property
     def memories_only(self) -> bool:
         """Whether something is asked that only memories have."""
-        return self.tiers != NEAR or self.created != Span() or self.read != Span()
+        return self.tiers != NEAR or self.created.bounded or self.read.bounded
 
     def takes_memory(self, memory: Memory, read_at: datetime | None) -> bool:
         if self.categories and memory.category not in self.categories:
@@ -71,7 +75,7 @@ class Filters:
             return False
         if self.session is not None and message.session != self.session:
             return False
-        if any(message.labels.get(name) != value for name, value in self.labels):
+        if self.labels and any(message.labels.get(name) != value for name, value in self.labels):
             return False
         return self._in_time(message.at)
 

@@ -102,14 +102,14 @@ def added(one: ScoreParts, other: ScoreParts) -> ScoreParts:
     return tuple(total.items())
 
 
-def message_item(message: Message, parts: ScoreParts, why: str) -> Item:
+def message_item(message: Message, parts: ScoreParts, why: str, leans_on: str | None = None) -> Item:
     """A passage of history."""
     return Item(
         "message", message_handle(message.seq), message.text, score_of(parts), message.at,
         f"{why}; {DIGEST}" if message.digest else why, session=message.session,
         role="digest" if message.digest else message.role.value, name=message.name, message_id=message.id,
         source="digest" if message.digest else None if message.role is Role.USER else message.role.value,
-        parts=parts,
+        leans_on=leans_on, parts=parts,
     )  # fmt: skip
 
 

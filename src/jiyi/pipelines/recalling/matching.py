@@ -19,6 +19,8 @@ from jiyi.text.writings import writings
 
 CANDIDATES = 64
 SCAN_LIMIT = 64
+PAIRS = 32
+"""So many pairs of characters of what is looked for are asked of the index first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Match:
 
     `relevance` is that by words. `cosine` is how near its meaning is, where that is what it was found by, and `meaning` how relevant that makes it.
     `timely`: it was found by when it was said, and by nothing else. `linked`: how the graph leads to it.
-    Of a passage of history `parts` are what its score is made of, and `over` the words of another turn that led to it.
+    Of a passage of history `parts` are what its score is made of, and `over` the words of another turn that led to it. `folded`: its
+    folded text, where that was looked through.
     """
 
     item: Memory | Message | SessionSummary
@@ -40,6 +43,7 @@ class Match:
     over: tuple[str, ...] = ()
     timely: bool = False
     linked: Activated | None = None
+    folded: str = ""
 
 
 def match_texts(unit: Unit, scope: Scope, kind: Kind, question: Question, limit: int) -> list[Match]:
@@ -83,14 +87,17 @@ def scan_single(
     known = {m.item.seq for m in seen}
     terms = [t.text for t in question.content]
     information = question.information(*unit.text.frequencies(scope, kind, terms))
+    rated = dict[int, tuple[float, tuple[str, ...]]]()
     matches = []
-    for item in _containing(unit, scope, kind, single):
+    for item in _containing(unit, scope, kind, single, segmenter):
         folded = segmenter.fold(item.text)
         held = sum(1 << i for i, term in enumerate(terms) if term in folded)
         if held and item.seq not in known:
             # By what its words tell, as in the index: a character that many texts hold is no third of a question of three words.
-            coverage = question.coverage(held, information)
-            matches.append(Match(item, relevance(coverage, 1.0, coverage), coverage, question.matched_words(held)))
+            if held not in rated:
+                rated[held] = question.coverage(held, information), question.matched_words(held)
+            coverage, words = rated[held]
+            matches.append(Match(item, relevance(coverage, 1.0, coverage), coverage, words, folded=folded))
     return matches
 
 
@@ -107,23 +114,36 @@ def _scan(
     if not needles:
         return []
     matches = []
-    for item in _containing(unit, scope, kind, needles):
+    for item in _containing(unit, scope, kind, needles, segmenter):
         folded = segmenter.fold(item.text)
         held = tuple(n for n in wanted if n in folded)
         if held:
             coverage = len(held) / len(wanted)
-            matches.append(Match(item, relevance(coverage, 1.0, coverage), coverage, held))
+            matches.append(Match(item, relevance(coverage, 1.0, coverage), coverage, held, folded=folded))
     return matches
 
 
 def _containing(
-    unit: Unit, scope: Scope, kind: Kind, needles: Sequence[str]
+    unit: Unit, scope: Scope, kind: Kind, needles: Sequence[str], segmenter: Segmenter
 ) -> Sequence[Memory | Message | SessionSummary]:
     forms = sorted({form for needle in needles for form in writings(needle)})
+    if kind is Kind.MESSAGE:
+        forms = _possible(unit, scope, forms, segmenter)
     holders: Mapping[Kind, Messages | Summaries | Memories] = {
         Kind.MESSAGE: unit.messages, Kind.SUMMARY: unit.summaries, Kind.MEMORY: unit.memories
     }  # fmt: skip
     return holders[kind].containing(scope, forms, SCAN_LIMIT)
+
+
+def _possible(unit: Unit, scope: Scope, forms: Sequence[str], segmenter: Segmenter) -> list[str]:
+    """Those of the forms that a message may hold: each two characters of one stand side by side in a text that holds it, and all
+    such pairs are indexed. So the index says of many that no text need be read for them."""
+    pairs = {form: segmenter.pairs(form)[:PAIRS] for form in forms}
+    every = list(dict.fromkeys(pair for some in pairs.values() for pair in some))
+    if not every or unit.text.indexed_up_to(scope) < unit.messages.last_seq(scope):
+        return list(forms)
+    held = unit.text.frequencies(scope, Kind.MESSAGE, every)[1]
+    return [form for form in forms if held.keys() >= set(pairs[form])]
 
 
 def _match(

@@ -33,6 +33,8 @@ class Meaning:
     def beside(self, kind: Kind, matches: Iterable[Match]) -> list[Match]:
         """Matches by words, with what their meaning adds, and of memories the graph."""
         relevant, mind = self.relevant.get(kind, {}), self.mind if kind is Kind.MEMORY else {}
+        if not (relevant or mind):
+            return list(matches)
         return [replace(m, meaning=relevant.get(m.item.seq, 0.0), linked=mind.get(m.item.seq)) for m in matches]
 
 

@@ -57,7 +57,9 @@ class Question:
 
     def phrase_in(self, folded: str) -> bool:
         """Whether the whole question stands in the text, or what it quotes; single characters prove nothing."""
-        return (len(self.folded) > 1 and self.folded in folded) or any(quote in folded for quote in self.quotes)
+        if len(self.folded) > 1 and self.folded in folded:
+            return True
+        return bool(self.quotes) and any(quote in folded for quote in self.quotes)
 
     def information(self, documents: int, holding: Mapping[str, int]) -> list[float]:
         """How much each content term tells: a thing of several names is as frequent as its names together. 0 for pairs of

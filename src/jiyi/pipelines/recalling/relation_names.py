@@ -4,7 +4,7 @@ each other."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from jiyi.domain.relations import Vocabulary
 
@@ -21,20 +21,28 @@ def names_of_relations(vocabulary: Vocabulary, fold: Callable[[str], str]) -> di
     return {name: tuple(of) for name, of in found.items() if name}
 
 
-def any_of(names: Sequence[str]) -> re.Pattern[str] | None:
-    """A pattern of names, at each place the first that fits. ASCII names match whole words only: `db` is not in `feedback`.
+class AnyOf:
+    """Finds names one after the other, at each place the first that fits. ASCII names match whole words only: `db` is not in
+    `feedback`.
 
     By first letters, so that a place in a question is held against a few names and not against all of them.
     """
-    heads: dict[str, list[str]] = {}
-    for name in names:
-        end = r"(?![a-z0-9])" if name[-1].isascii() and name[-1].isalnum() else ""
-        heads.setdefault(name[0], []).append(re.escape(name[1:]) + end)
-    free, inside = list[str](), list[str]()
-    for head, rest in heads.items():
-        (free if head.isascii() and head.isalnum() else inside).append(f"{re.escape(head)}(?:{'|'.join(rest)})")
-    parts = [rf"(?<![a-z0-9])(?:{'|'.join(free)})"] if free else []
-    return re.compile("|".join(parts + inside)) if names else None
+
+    def __init__(self, names: Iterable[str]) -> None:
+        heads: dict[str, list[str]] = {}
+        for name in names:
+            end = r"(?![a-z0-9])" if name[-1].isascii() and name[-1].isalnum() else ""
+            heads.setdefault(name[0], []).append(re.escape(name[1:]) + end)
+        self._heads = {head: re.compile(f"{re.escape(head)}(?:{'|'.join(rest)})") for head, rest in heads.items()}
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Each name where it stands in a folded text; none begins within another."""
+        end = 0
+        for beginning in _BEGINNING.finditer(text):
+            pattern = self._heads.get(beginning.group()) if beginning.start() >= end else None
+            if pattern is not None and (match := pattern.match(text, beginning.start())):
+                end = match.end()
+                yield match
 
 
 class Places:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from string import ascii_lowercase
 
 from jiyi.domain.fusion import FusionPolicy
 from jiyi.domain.scope import Scope
@@ -24,10 +23,10 @@ def spelt(unit: Unit, scope: Scope, question: Question, policy: FusionPolicy) ->
     latin = [t.text for t in question.content if _may_be_misspelt(t.text)]
     if policy.misspelt <= 0 or not latin or unit.text.indexed_up_to(scope) < unit.messages.last_seq(scope):
         return question
-    known = _counts(unit, scope, latin)
+    known = _together(unit.text.frequencies(scope, kind, latin)[1] for kind in KINDS)
     wider = list(question.wider)
     for word in (word for word in latin if word not in known):
-        held = _counts(unit, scope, sorted(set(_near(word))))
+        held = _together(unit.text.slips(scope, kind, word) for kind in KINDS)
         if held and len(question.content) + len(wider) < MAX_QUERY_TERMS:
             best = max(held, key=lambda near: (held[near], near))
             origin = next(i for i, t in enumerate(question.content) if t.text == word)
@@ -35,22 +34,10 @@ def spelt(unit: Unit, scope: Scope, question: Question, policy: FusionPolicy) ->
     return question if len(wider) == len(question.wider) else replace(question, wider=tuple(wider))
 
 
-def _counts(unit: Unit, scope: Scope, words: Sequence[str]) -> Counter[str]:
-    """In how many texts each word stands, of those that stand in any."""
-    return sum((Counter(unit.text.frequencies(scope, kind, words)[1]) for kind in KINDS), Counter[str]())
+def _together(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    """In how many texts of all kinds each word stands."""
+    return sum(map(Counter, counts), Counter[str]())
 
 
 def _may_be_misspelt(word: str) -> bool:
     return SHORTEST <= len(word) <= LONGEST and word.isascii() and word.isalpha()
-
-
-def _near(word: str) -> Iterator[str]:
-    """Words one slip away: a letter left out, doubled or wrong, or two of them swapped. The first letter is rarely wrong."""
-    for i in range(1, len(word) + 1):
-        head, tail = word[:i], word[i:]
-        yield from (head + letter + tail for letter in ascii_lowercase)
-        if tail:
-            yield head + tail[1:]
-            yield from (head + letter + tail[1:] for letter in ascii_lowercase if letter != tail[0])
-        if len(tail) > 1:
-            yield head + tail[1] + tail[0] + tail[2:]

@@ -39,7 +39,7 @@ from jiyi.stores.postgres.hot import HotScopes
 from jiyi.stores.postgres.schema import migrate_up, shipped
 from jiyi.stores.postgres.standbys import Standbys, check_standbys, standbys_of
 from jiyi.stores.postgres.unit import PostgresUnit
-from jiyi.stores.postings import term_hash
+from jiyi.stores.postings import TermHash
 from jiyi.stores.text_index import CHOSEN_KINDS, check_index, chosen_indexes, index_setting, known_index
 
 T = TypeVar("T")
@@ -136,7 +136,7 @@ class PostgresStore(Store):
         self._secret = secret
         self._bm25 = bm25
         self._scan = scan
-        self._hashed = term_hash(secret)
+        self._hashed = TermHash(secret)
         self._begin_reading = begin_statement(place, writable=False, durable=durable)
         self._begin_writing = begin_statement(place, writable=True, durable=durable)
         self._pool = Pool(place)

@@ -54,7 +54,7 @@ class Access:
     `known` holds owners that are committed; those found or made here are in `fresh` until the transaction is.
     """
 
-    __slots__ = ("_connection", "_counters", "_is_open", "_kept", "_known", "_writable", "fresh")
+    __slots__ = ("_connection", "_counters", "_is_open", "_kept", "_known", "_last", "_writable", "fresh")
 
     def __init__(self, connection: sqlite3.Connection, known: Mapping[Scope, int], *, writable: bool) -> None:
         self._connection = connection
@@ -64,6 +64,7 @@ class Access:
         self.fresh: dict[Scope, int] = {}
         self._counters: dict[int, dict[str, int]] = {}
         self._kept: dict[tuple[int, str], dict[Any, Any]] = {}
+        self._last: tuple[Scope, int] | None = None
 
     def end(self) -> None:
         """The unit is over: nothing can be done through it any more."""
@@ -140,11 +141,16 @@ class Access:
 
     def owner(self, scope: Scope) -> int | None:
         """The number of a scope, None when nothing was ever written to it."""
+        # One after the other, ports ask for the very same scope.
+        if self._last is not None and self._last[0] is scope:
+            return self._last[1]
         number = self._known.get(scope) or self.fresh.get(scope)
         if number is None:
             number = self.value("SELECT number FROM owner WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))
             if number is not None:
                 self.fresh[scope] = number
+        if number is not None:
+            self._last = scope, number
         return number
 
     def make_owner(self, scope: Scope) -> int:

@@ -6,14 +6,12 @@ What was read at one version is that of every snapshot with the same, so other p
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
 
 from jiyi.domain.vectors import Chunk
+from jiyi.stores.sqlite.lately import Lately
 
 Place = tuple[int, int]
 """Number of a set, and of a kind."""
@@ -24,7 +22,6 @@ class _Kept:
     """The chunks of a place at one version, side by side; none yet where it was asked for only once."""
 
     version: int
-    used_at: float
     chunk: Chunk | None = None
     too_large: bool = False
 
@@ -34,68 +31,38 @@ class _Kept:
 
 
 class HotVectors:
-    """Those that were asked for last, as many as take so much memory together, and none longer than so after its last use.
-
-    What is asked for once is not kept: a second question at the same version tells that it is worth its memory.
-    """
+    """The chunks of those that were searched last. What is asked for once is not kept: a second question at the same version tells
+    that it is worth its memory."""
 
     def __init__(self, most_bytes: int, seconds: float) -> None:
-        self._most, self._seconds = most_bytes, seconds
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Place, _Kept] = OrderedDict()
+        self._kept: Lately[Place, _Kept] = Lately(most_bytes, seconds, lambda kept: kept.bytes)
+        self.drop, self.clear = self._kept.drop, self._kept.clear
 
     @property
     def bytes(self) -> int:
         """The memory that is taken now."""
-        with self._lock:
-            return sum(kept.bytes for kept in self._kept.values())
+        return self._kept.taken
 
     def chunks(self, place: Place, version: int, read: Callable[[], Iterable[Chunk]]) -> Iterable[Chunk]:
         """The chunks of a place in a snapshot that has this version; `read` reads them there."""
-        with self._lock:
-            found, again = self._asked(place, version)
+        with self._kept.held():
+            found = self._kept.get(place)
+            again = found is not None and found.version == version
+            if found is None or not again:
+                found = _Kept(version)
+            self._kept.use(place, found)
             if found.chunk is not None:
                 return (found.chunk,)
-        if not again:
+        if not again or found.too_large or self._kept.room <= 0:
             return read()
         whole = _side_by_side(read())
-        with self._lock:
+        with self._kept.held():
             if self._kept.get(place) is found:  # Nobody has written since, nor was it let go.
                 found.chunk = whole
-                if found.bytes > self._most:
+                if found.bytes > self._kept.room:
                     found.chunk, found.too_large = None, True
-                self._let_go()
+                self._kept.use(place, found)
         return (whole,)
-
-    def _asked(self, place: Place, version: int) -> tuple[_Kept, bool]:
-        """What is kept, and whether it was asked for before."""
-        found, again = self._kept.get(place), True
-        if found is None or found.version != version:
-            found, again = _Kept(version, 0.0), False
-            self._kept[place] = found
-        found.used_at = time.monotonic()
-        self._kept.move_to_end(place)
-        self._let_go()
-        return found, again and self._most > 0 and not found.too_large
-
-    def _let_go(self) -> None:
-        total, since = sum(kept.bytes for kept in self._kept.values()), time.monotonic() - self._seconds
-        for place, kept in list(self._kept.items()):
-            # The first is the one that was used longest ago.
-            if total <= self._most and kept.used_at >= since:
-                break
-            total -= kept.bytes
-            del self._kept[place]
-
-    def drop(self, places: Iterable[Place]) -> None:
-        """Their chunks were written to: nobody will ask for what is kept, and it may be what was to be forgotten (SPEC F6)."""
-        with self._lock:
-            for place in places:
-                self._kept.pop(place, None)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._kept.clear()
 
 
 def _side_by_side(chunks: Iterable[Chunk]) -> Chunk:

@@ -17,13 +17,18 @@ from jiyi.stores.encoding import labels_to_json
 from jiyi.stores.numbering import MAX_SEQ, at_most
 from jiyi.stores.rows import MESSAGE_COLUMNS, fresh_messages, message_of, message_row, numbered
 from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, note_erasure, row_key
+from jiyi.stores.sqlite.letters import REWRITTEN, Letters
 
 COLUMNS = f"key, {MESSAGE_COLUMNS}"
 
 
 class SqliteMessages(Messages):
-    def __init__(self, access: Access) -> None:
+    """`rewritten`: owners some of whose messages were rewritten in this unit."""
+
+    def __init__(self, access: Access, letters: Letters) -> None:
         self._access = access
+        self._letters = letters
+        self.rewritten: set[int] = set()
 
     def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
         owner = self._access.make_owner(scope)
@@ -118,6 +123,8 @@ class SqliteMessages(Messages):
         owner = self._access.owner(scope)
         if owner is None or not needles:
             return []
+        if (seqs := self._letters.holding(self._access, owner, needles, at_most(limit))) is not None:
+            return self.get(scope, seqs)[::-1]
         holds = " OR ".join(["instr(text, ?)"] * len(needles))
         sql = (
             f"SELECT {COLUMNS} FROM message WHERE key BETWEEN ? AND ? AND forgotten = 0 AND ({holds})"
@@ -168,6 +175,8 @@ class SqliteMessages(Messages):
         self._access.change_many(sql, rows)
         if rows:
             note_erasure(self._access)
+            self._access.add_to_counter(owner, REWRITTEN, 1)
+            self.rewritten.add(owner)
 
     def restore(self, scope: Scope, messages: Sequence[Message]) -> None:
         owner = self._access.make_owner(scope)

@@ -25,6 +25,7 @@ from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, seq_of
 from jiyi.stores.postings import QUANTUM
 from jiyi.stores.sqlite.access import Access, first_key, last_key, row_key
+from jiyi.text.slips import slips_of
 
 MIN_CANDIDATES = 256
 
@@ -165,6 +166,9 @@ class Native:
             if n := self._access.value(sql, (_quoted(encode_term(term)), first_key(owner), last_key(owner))):
                 counts[term] = int(n)
         return counts
+
+    def slips(self, owner: int, word: str) -> dict[str, int]:
+        return self.frequencies(owner, slips_of(word))
 
     @damage
     def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:

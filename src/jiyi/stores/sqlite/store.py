@@ -17,16 +17,16 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.errors import StoreError
 from jiyi.ports import BM25, Check, Document, Kind, Store, StoreInfo, Unit
-from jiyi.settings import TextIndexName
+from jiyi.settings import SqlitePolicy, TextIndexName
 from jiyi.stores.encoding import damage
 from jiyi.stores.moving import check_whole
-from jiyi.stores.postings import term_hash
+from jiyi.stores.postings import TermHash
 from jiyi.stores.sqlite import care, checks, native
 from jiyi.stores.sqlite.access import ERASED, Access, store_error
 from jiyi.stores.sqlite.backup import back_up
 from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_writer, make_file
 from jiyi.stores.sqlite.following import TOKEN, Follower, leave
-from jiyi.stores.sqlite.hot_vectors import HotVectors
+from jiyi.stores.sqlite.kept import Kept
 from jiyi.stores.sqlite.readers import Readers
 from jiyi.stores.sqlite.schema import migrate_up, shipped
 from jiyi.stores.sqlite.text_index import TextRules
@@ -39,6 +39,7 @@ T = TypeVar("T")
 
 STANDARD_BM25 = BM25()
 NO_ENGINE = VectorRules()
+STANDARD_KEPT = SqlitePolicy()
 
 
 def open_sqlite(
@@ -49,6 +50,7 @@ def open_sqlite(
     synchronous: Synchronous = "FULL",
     bm25: BM25 = STANDARD_BM25,
     vectors: VectorRules = NO_ENGINE,
+    kept: SqlitePolicy = STANDARD_KEPT,
 ) -> SqliteStore:
     """Open a database file; make it, or bring its schema up to date, when needed.
 
@@ -59,6 +61,7 @@ def open_sqlite(
         synchronous: `FULL` survives a power loss; `NORMAL` may lose the last commits in one, never in a crash.
         bm25: how the text index scores.
         vectors: how vectors are compared, `stores.scanning.numpy_scan` does it fast; and an engine that follows the file.
+        kept: what of it stays in memory.
 
     Raises:
         StoreError: not a database of jiyi, or one with another text index; says what to do.
@@ -83,7 +86,7 @@ def open_sqlite(
     except BaseException:
         connection.close()
         raise
-    store = SqliteStore(file, connection, secret, synchronous, bm25, vectors)
+    store = SqliteStore(file, connection, secret, synchronous, bm25, vectors, kept)
     if vectors.engine is None and TOKEN in settings:
         store.leave_engine()
     try:
@@ -140,21 +143,22 @@ class SqliteStore(Store):
         synchronous: Synchronous,
         bm25: BM25,
         vectors: VectorRules,
+        kept: SqlitePolicy,
     ) -> None:
         self.path = path
+        self.kept = Kept(kept)
         self._secret = secret
         self._synchronous = synchronous
         self._bm25 = bm25
         prefix = f"jiyi-{sha256(secret).hexdigest()[:12]}"
         self._vectors = replace(vectors, prefix=prefix)
-        hashed = term_hash(secret)
+        hashed = TermHash(secret)
 
         @lru_cache(maxsize=4)
         def rules(memory: TextIndexName, message: TextIndexName) -> TextRules:
             return TextRules(memory, message, bm25, hashed)
 
         self._rules = rules
-        self.hot_vectors = HotVectors(vectors.kept_bytes, vectors.kept_seconds)
         known_owners: dict[Scope, int] = {}
         self._readers = Readers(path, known_owners, self._unit)
         self._writer = Writer(connection, known_owners)
@@ -166,7 +170,7 @@ class SqliteStore(Store):
         # Read each time: another process may have changed them. It also fixes the snapshot of a reading unit now.
         sql = "SELECT value FROM store_setting WHERE name IN ('text.memory', 'text.message') ORDER BY name"
         (memory,), (message,) = access.rows(sql)
-        return SqliteUnit(access, self._rules(memory, message), self._secret, self._vectors, self.hot_vectors)
+        return SqliteUnit(access, self._rules(memory, message), self._secret, self._vectors, self.kept)
 
     def read(self, scope: Scope | None = None) -> AbstractContextManager[Unit]:
         return self._readers.snapshot()
@@ -182,7 +186,7 @@ class SqliteStore(Store):
             return self._writer.write(working)
         finally:
             for unit in units:
-                self.hot_vectors.drop(unit.vectors.changed)
+                self.kept.drop(unit.messages.rewritten, unit.vectors.changed)
 
     def meta(self, name: str) -> str | None:
         with self._readers.snapshot() as unit:
@@ -251,6 +255,6 @@ class SqliteStore(Store):
     def close(self) -> None:
         self._writer.close()
         self._readers.close()
-        self.hot_vectors.clear()
+        self.kept.clear()
         if self._vectors.engine is not None:
             self._vectors.engine.close()

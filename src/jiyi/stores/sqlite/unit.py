@@ -8,9 +8,9 @@ from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.forgotten import SqliteForgotten
 from jiyi.stores.sqlite.graph import SqliteGraph
 from jiyi.stores.sqlite.graph_feed import SqliteGraphFeed
-from jiyi.stores.sqlite.hot_vectors import HotVectors
 from jiyi.stores.sqlite.jobs import SqliteJobs
 from jiyi.stores.sqlite.ledger import SqliteLedger
+from jiyi.stores.sqlite.kept import Kept
 from jiyi.stores.sqlite.memories import SqliteMemories
 from jiyi.stores.sqlite.messages import SqliteMessages
 from jiyi.stores.sqlite.model import SqliteModelCalls, SqliteSegments
@@ -25,16 +25,14 @@ from jiyi.stores.text_index import SqlTextIndex
 
 
 class SqliteUnit(Unit):
-    def __init__(
-        self, access: Access, rules: TextRules, secret: bytes, vectors: VectorRules, hot: HotVectors | None = None
-    ) -> None:
+    def __init__(self, access: Access, rules: TextRules, secret: bytes, vectors: VectorRules, kept: Kept) -> None:
         self._access = access
         self._forgotten = SqliteForgotten(access, secret)
-        self._messages = SqliteMessages(access)
+        self._messages = SqliteMessages(access, kept.letters)
         self._memories = SqliteMemories(access)
         self._summaries = SqliteSummaries(access)
         self._text = text_index(access, rules)
-        self._vectors = SqliteVectors(access, vectors, hot)
+        self._vectors = SqliteVectors(access, vectors, kept.vectors)
         self._ledger = SqliteLedger(access)
         self._jobs = SqliteJobs(access)
         self._schedule = SqliteSchedule(access)

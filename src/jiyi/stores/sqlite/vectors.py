@@ -47,23 +47,20 @@ class VectorRules:
     """What is decided once for a store: how vectors are compared, and which engine finds them, if any.
 
     `prefix` begins the names of this database's collections. Sets with fewer than `share` times as many vectors as are asked
-    for are looked through here: no engine is quicker. Chunks of owners that are asked about are kept in memory, so many bytes
-    together (0: none), and so long after their last use.
+    for are looked through here: no engine is quicker.
     """
 
     scan: Scan = plain_scan
     engine: VectorEngine | None = None
     prefix: str = ""
     share: int = 4
-    kept_bytes: int = 128 << 20
-    kept_seconds: float = 60.0
 
     def collection(self, number: int, kind: int) -> str:
         return f"{self.prefix}-{number}-{kind}"
 
 
 class SqliteVectors(VectorIndex):
-    def __init__(self, access: Access, rules: VectorRules, hot: HotVectors | None = None) -> None:
+    def __init__(self, access: Access, rules: VectorRules, hot: HotVectors) -> None:
         """Args:
         hot: where chunks may come from, and are kept.
         """
@@ -225,8 +222,6 @@ class SqliteVectors(VectorIndex):
 
     @damage
     def _nearest(self, number: int, kind: int, query: Vector, limit: int) -> list[Neighbour]:
-        if self._hot is None:
-            return self._rules.scan(self._chunks(number, kind), query, limit)
         sql = "SELECT version FROM vector_version WHERE vset = ? AND kind = ?"
         version = self._access.value(sql, (number, kind)) or 0
         folded = self._hot.chunks((number, kind), version, lambda: self._folded(number, kind))
