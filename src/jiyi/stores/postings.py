@@ -185,7 +185,7 @@ class Postings:
         if not rows:
             return {}
         words = dict(zip(hashes, slips_of(word), strict=True))
-        return {words[term]: count for term, count in rows}
+        return {words[term]: count for term, count in rows if count}
 
     @damage
     def occurrences(self, owner: int, terms: Sequence[str], seqs: Collection[int]) -> list[Occurrence]:
