@@ -65,7 +65,9 @@ class Letters:
 
     def __init__(self, policy: SqlitePolicy) -> None:
         self._policy = policy
-        self._kept: Lately[int, _Kept] = Lately(policy.kept_characters, policy.kept_seconds, lambda kept: kept.characters)
+        self._kept: Lately[int, _Kept] = Lately(
+            policy.kept_characters, policy.kept_seconds, lambda kept: kept.characters
+        )
         self.drop, self.clear = self._kept.drop, self._kept.clear
 
     @property

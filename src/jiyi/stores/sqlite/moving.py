@@ -33,6 +33,7 @@ from jiyi.stores.moving import (
 from jiyi.stores.numbering import MAX_SEQ, SEQ_BITS, Row
 from jiyi.stores.sqlite.access import Access, is_busy, store_error
 from jiyi.stores.sqlite.connection import begin_immediate, connect, flush_to_disk, make_file
+from jiyi.stores.sqlite.hot_vectors import HotVectors
 from jiyi.stores.sqlite.schema import applied_migrations, migrate_up, shipped
 from jiyi.stores.sqlite.vectors import SqliteVectors, VectorRules
 from jiyi.stores.text_index import KIND_NUMBERS
@@ -54,6 +55,7 @@ KEYED: Mapping[str, Sequence[str]] = {
 """Columns that hold the key of a row, owner and number, where the one form has the number. A table that names no owner has it
 in the first."""
 RENAMED = {"user": "usr"}
+NOTHING_KEPT = HotVectors(0, 0.0)
 VECTOR_TABLES = frozenset({"vector_fresh", "vector_chunk", "vector_version", "vector_outbox"})
 """How this store keeps what is one row each in `vector`. The outbox is made again by an engine that follows."""
 VECTOR_INSERT = "INSERT INTO vector_fresh (vset, kind, seq, square, numbers) VALUES (" + ", ".join(
@@ -176,7 +178,7 @@ class SqliteMoving:
         """One row for each vector, also of those that lie side by side in chunks, with what it is named by."""
         wanted = None if owners is None else set(owners)
         vset, kind, last = after or (0, 0, 0)
-        index = SqliteVectors(Access(self._connection, {}, writable=False), VectorRules())
+        index = SqliteVectors(Access(self._connection, {}, writable=False), VectorRules(), NOTHING_KEPT)
         for number, owner in self._rows(
             "SELECT number, owner FROM vector_set WHERE number >= ? ORDER BY number", (vset,)
         ):
@@ -243,7 +245,7 @@ class SqliteMoving:
 
     def finish(self, sequences: Mapping[str, int], meta: Mapping[str, str], copy: Copy | None) -> None:
         with self._transaction():
-            numbers = SqliteVectors(Access(self._connection, {}, writable=True), VectorRules())
+            numbers = SqliteVectors(Access(self._connection, {}, writable=True), VectorRules(), NOTHING_KEPT)
             for vset, kind in self._rows("SELECT DISTINCT vset, kind FROM vector_fresh"):
                 numbers.fold(vset, kind)
             for name, last in sequences.items():

@@ -9,8 +9,8 @@ from jiyi.stores.sqlite.forgotten import SqliteForgotten
 from jiyi.stores.sqlite.graph import SqliteGraph
 from jiyi.stores.sqlite.graph_feed import SqliteGraphFeed
 from jiyi.stores.sqlite.jobs import SqliteJobs
-from jiyi.stores.sqlite.ledger import SqliteLedger
 from jiyi.stores.sqlite.kept import Kept
+from jiyi.stores.sqlite.ledger import SqliteLedger
 from jiyi.stores.sqlite.memories import SqliteMemories
 from jiyi.stores.sqlite.messages import SqliteMessages
 from jiyi.stores.sqlite.model import SqliteModelCalls, SqliteSegments
