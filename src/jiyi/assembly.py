@@ -66,6 +66,7 @@ from jiyi.shipped import (
     load_high_value,
     load_kinds,
     load_merge_words,
+    load_people,
     load_prompts,
     load_reader,
     load_redaction,
@@ -286,7 +287,7 @@ def _recall(
     return Recall(
         indexing=indexing,
         read=read,
-        passages=Passages(indexing, settings.fusion, load_acknowledging(segmenter)),
+        passages=Passages(indexing, settings.fusion, load_acknowledging(segmenter), load_people(segmenter)),
         facts=facts,
         ranking=settings.ranking,
         confidence=settings.confidence,

@@ -192,6 +192,15 @@ def load_acknowledging(segmenter: Segmenter) -> frozenset[str]:
 
 
 @cache
+def load_people(segmenter: Segmenter) -> frozenset[str]:
+    """The terms of the shipped words for whom a user knows: of several words the last (younger female cousin)."""
+    kin = read_toml(shipped_text("constructions.toml"), "constructions.toml")["kin"].values()
+    told = (segmenter.query_terms(word) for words in kin for language in Language for word in words[language.value])
+    whole = ([t for t in terms if t.kind in ("word", "char") and not t.stop] for terms in told)
+    return frozenset(terms[-1].text for terms in whole if terms)
+
+
+@cache
 def load_relevance(segmenter: Segmenter) -> RelevanceWords:
     """The shipped words of relevance."""
     return RelevanceWords.parse(read_toml(shipped_text("relevance.toml"), "relevance.toml"), segmenter)

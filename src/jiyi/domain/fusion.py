@@ -46,14 +46,16 @@ class FusionPolicy:
     # that the talk is beside the point.
     around_question: float = 0.3
     beside_question: float = 0.1
+    # What a word counts for that was said last in a talk which is handed over whole.
+    said_last: float = 2.0
     # Turns of a speaker whom the question names. More would bring their greetings up.
     speaker: float = 0.3
     # What was said in the time that the question names, or told within the days after it.
     in_time: float = 1.5
     time_slack: timedelta = timedelta(days=7)
-    # Where no word of the question is found, what was said in the time that it names answers, when that time is no longer
-    # than this; so many turns of it. Beside words that are found it lowered what was tuned on.
-    said_then: float = 0.2
+    # What was said in the time that the question names may answer it without a word of it, when that time is no longer than
+    # this; so many turns of it. Beside words that are found only in a talk: in a list of remarks it lowered what was tuned on.
+    said_then: float = 0.3
     then_at_most: timedelta = timedelta(days=8)
     then_turns: int = 64
     # The best turn of the session stands for what the session is about, where people talk in it.
@@ -85,6 +87,8 @@ class FusionPolicy:
     # A short statement that answers one half of a question names what the other half is about: its rare words are looked
     # for as well. Above so many letters (a Chinese character counts as two) a turn names too much.
     bridge: float = 0.3
+    # The same where the rare word names a person ("my cousin"): whoever it is is whom the other half is about.
+    bridge_person: float = 1.0
     bridge_letters: int = 50
     bridge_turns: int = 3
     bridge_words: int = 6

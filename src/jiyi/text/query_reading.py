@@ -25,11 +25,16 @@ BEHIND = 1
 @dataclass(frozen=True, slots=True)
 class Isolated:
     """`core` is the question, `rest` the talk around it, empty when all of it is the question. `announced`: it is said that
-    this is the question, so the talk around it is beside the point; otherwise the talk may well be what it is about."""
+    this is the question, so the talk around it is beside the point; otherwise the talk may well be what it is about.
+
+    `parts` are the questions in the core, where it asks several; `last` is what was said last in a talk that is handed over.
+    """
 
     core: str
     rest: str = ""
     announced: bool = False
+    parts: tuple[str, ...] = ()
+    last: str = ""
 
 
 class Announcements:
@@ -44,8 +49,8 @@ class Announcements:
     def isolate(self, text: str) -> Isolated:
         """The question in a message of several sentences: its last, if it asks. A short message is all question, and so is
         a talk that is handed over, without the names before its lines: what is asked last in it is asked of all of it."""
-        if (said := _said(text)) is not None:
-            return Isolated(said)
+        if said := _said(text):
+            return Isolated("\n".join(said), last=said[-1])
         sentences = [s for s in _SENTENCE.findall(text) if s.strip(' \t\r\n"”』」')]
         asking = [i for i, s in enumerate(sentences) if _ASKS.search(s)]
         if not asking or len(sentences) - 1 - asking[-1] > BEHIND:
@@ -53,11 +58,12 @@ class Announcements:
         last, cut = asking[-1], {i: self._announced(sentences[i]) for i in asking}
         announced = [i for i in asking if cut[i][0]]
         if not announced and len(sentences) < SENTENCES:
-            return Isolated(text)
+            return Isolated(text, parts=_several([sentences[i] for i in asking]))
         # Whoever announces two questions asks both.
         core = {i: cut[i][1] for i in (*announced, last)}
         rest = (cut[i][0] if i in core else sentence for i, sentence in enumerate(sentences))
-        return Isolated("".join(core[i] for i in sorted(core)), "".join(rest), bool(cut[last][0]))
+        asked = [core[i] for i in sorted(core)]
+        return Isolated("".join(asked), "".join(rest), bool(cut[last][0]), _several(asked))
 
     def _announced(self, sentence: str) -> tuple[str, str]:
         """A sentence cut behind the last words that announce a question, if any question follows."""
@@ -65,11 +71,15 @@ class Announcements:
         return (sentence[:cut], sentence[cut:]) if re.search(r"\w", sentence[cut:]) else ("", sentence)
 
 
-def _said(text: str) -> str | None:
-    """What is said in a talk, where most lines begin with who says them; None when they do not."""
+def _several(questions: list[str]) -> tuple[str, ...]:
+    return tuple(questions) if len(questions) > 1 else ()
+
+
+def _said(text: str) -> list[str]:
+    """What is said in a talk, line by line, where most lines begin with who says them; empty when they do not."""
     lines = [line for line in text.splitlines() if line.strip()]
     turns = sum(_TURN.match(line) is not None for line in lines)
-    return "\n".join(_TURN.sub("", line, count=1) for line in lines) if turns > 1 and 2 * turns > len(lines) else None
+    return [_TURN.sub("", line, count=1) for line in lines] if turns > 1 and 2 * turns > len(lines) else []
 
 
 def quoted(text: str) -> tuple[str, ...]:

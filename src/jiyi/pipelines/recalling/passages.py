@@ -7,7 +7,7 @@ rare words ─▶ hits ─▶ weigh by frequent words ─▶ bridge ─▶ speak
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
@@ -38,7 +38,7 @@ class Found:
 
     `chosen` are the places in that search of the terms that selected. The dicts grow while the channels are read. `over` are
     the words of another turn that led to the turns of `bridged`, `named` the speakers that the question names, `then` what
-    was said in a time that it names, looked for where the words find nothing.
+    was said in a time that it names.
     """
 
     scores: dict[int, float]
@@ -56,14 +56,18 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Passages:
     """What finding passages needs besides the store. `acknowledging`: the terms with which an assistant only says that it has
-    heard."""
+    heard. `people`: those that name a person by what they are to the user."""
 
     indexing: Indexing
     policy: FusionPolicy
     acknowledging: frozenset[str] = frozenset()
+    people: frozenset[str] = frozenset()
 
     def find(self, unit: Unit, scope: Scope, question: Question) -> Found:
-        """What the words of a question find."""
+        """What the words of a question find. A message that asks several things is asked for each: the words of one would
+        push what answers the other down, and each may have a half that somebody else answers."""
+        if question.parts:
+            return self._find_each(unit, scope, question)
         found = self._find(unit, scope, question)
         if not found.scores:
             return replace(found, then=self._then(unit, scope, question))
@@ -72,7 +76,30 @@ class Passages:
         bridged, over = self._bridge(unit, scope, question, found) if question.asks else ({}, ())
         places = {p.seq: p for p in unit.messages.places(scope, found.scores.keys() | bridged.keys())}
         named = self._named(places.values(), question.folded)
-        return replace(found, bridged=bridged, over=over, places=places, named=named)
+        found = replace(found, bridged=bridged, over=over, places=places, named=named)
+        return self._with_then(unit, scope, question, found) if question.times else found
+
+    def _find_each(self, unit: Unit, scope: Scope, question: Question) -> Found:
+        """What each of several questions finds, as shares of its best, so that none counts for more than another."""
+        scores, matched, holding = dict[int, float](), dict[int, int](), dict[str, int]()
+        bridged, places, then = dict[int, float](), dict[int, Place](), dict[int, float]()
+        documents, over, named = 0, list[str](), frozenset[str]()
+        for terms in question.parts:
+            asked, origins = question.part(terms)
+            found = self.find(unit, scope, asked)
+            words = _together(found)
+            best = max(words.values(), default=0.0)
+            for seq, score in words.items():
+                bits = found.matched.get(seq, 0)
+                scores[seq] = scores.get(seq, 0.0) + score / best
+                matched[seq] = matched.get(seq, 0) | sum(1 << i for n, i in enumerate(origins) if bits >> n & 1)
+            documents, named = max(documents, found.documents), named | found.named
+            holding |= found.holding
+            bridged |= dict.fromkeys(found.bridged, 0.0)
+            places |= found.places
+            then |= found.then
+            over += found.over
+        return Found(scores, matched, documents, holding, (), bridged, tuple(over), places, named, then)
 
     def __call__(
         self,
@@ -92,11 +119,8 @@ class Passages:
             takes: whether a turn at that place may be answered with; those around it count all the same.
             vectors: scores of the channel of meaning, by message number.
         """
-        bridged, places = found.bridged, dict(found.places)
-        words = {
-            seq: found.scores.get(seq, 0.0) + bridged.get(seq, 0.0) for seq in found.scores.keys() | bridged.keys()
-        }
-        policy = self.policy
+        bridged, places, policy = found.bridged, dict(found.places), self.policy
+        words = _together(found)
         scores = fuse([(words, policy.words), (vectors, policy.vectors), (found.then, policy.said_then)])
         if not scores:
             return []
@@ -217,8 +241,20 @@ class Passages:
             if 2 <= held.get(t, 0) <= most
         }
         words = tuple(sorted(rare, key=lambda t: (-rare[t], t))[: policy.bridge_words])
-        terms = [(word, policy.bridge) for word in words]
+        terms = [(word, policy.bridge_person if word in self.people else policy.bridge) for word in words]
         return {h.seq: h.score for h in unit.text.search(scope, Kind.MESSAGE, terms, policy.hits)}, words
+
+    def _with_then(self, unit: Unit, scope: Scope, question: Question, found: Found) -> Found:
+        """Beside what words found: what was said in a talk then, by whom the question names, if anybody."""
+        then = self._then(unit, scope, question)
+        places = {p.seq: p for p in unit.messages.places(scope, then.keys() - found.places.keys())} | dict(found.places)
+        voices = defaultdict[str, set[str]](set)
+        for seq in then:
+            voices[places[seq].session].add(places[seq].voice)
+        named = found.named | self._named([places[seq] for seq in then], question.folded)
+        said = [places[seq] for seq in then if len(voices[places[seq].session]) > 1]
+        kept = {p.seq: then[p.seq] for p in said if not named or p.voice in named}
+        return replace(found, then=kept, places=places, named=named)
 
     def _then(self, unit: Unit, scope: Scope, question: Question) -> dict[int, float]:
         """The turns of a short time that the question names."""
@@ -233,6 +269,12 @@ class Passages:
         """The voices that the question names."""
         fold = self.indexing.segmenter.fold
         return frozenset(voice for voice in {p.voice for p in places} if _stands_in(fold(voice), question))
+
+
+def _together(found: Found) -> dict[int, float]:
+    """Scores by the words of a question, and by those of a turn that answers one half of it."""
+    turns = found.scores.keys() | found.bridged.keys()
+    return {seq: found.scores.get(seq, 0.0) + found.bridged.get(seq, 0.0) for seq in turns}
 
 
 def _letters(text: str) -> int:

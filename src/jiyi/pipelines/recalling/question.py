@@ -30,7 +30,7 @@ class Question:
     them, `stops` are its stop words, which weigh among what was found. `raw` is the folded text to look for when there are none (a query of stop words only, SPEC R7), empty when every
     word is in every question anyway. `quotes` are folded, `times` the stretches that it names. `asks`: it is a sentence, whose
     answer may stand beside its words; key words alone want what holds them. `core` is the question in the text, as written,
-    `meant` the text whose meaning is looked for.
+    `meant` the text whose meaning is looked for. Where it asks several things, `parts` are the terms of each, stop words too.
     """
 
     text: str
@@ -44,6 +44,7 @@ class Question:
     asks: bool = False
     core: str = ""
     meant: str = ""
+    parts: tuple[frozenset[str], ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -54,6 +55,20 @@ class Question:
         """The terms to search for, with their weights: the question's own, then the wider ones."""
         own = [(t.text, t.weight) for t in self.content]
         return own + [(w.term.text, w.term.weight * w.share * self.content[w.origin].weight) for w in self.wider]
+
+    def part(self, terms: Collection[str]) -> tuple[Question, list[int]]:
+        """One of its parts as a question, and where each term of that one's `search` stands in this one's."""
+        own = [i for i, t in enumerate(self.content) if t.text in terms]
+        place = {i: n for n, i in enumerate(own)}
+        others = [i for i, w in enumerate(self.wider) if w.origin in place]
+        asked = replace(
+            self,
+            content=tuple(self.content[i] for i in own),
+            wider=tuple(replace(self.wider[i], origin=place[self.wider[i].origin]) for i in others),
+            stops=tuple(stop for stop in self.stops if stop in terms),
+            parts=(),
+        )
+        return asked, [*own, *(len(self.content) + i for i in others)]
 
     def phrase_in(self, folded: str) -> bool:
         """Whether the whole question stands in the text, or what it quotes; single characters prove nothing."""
@@ -114,7 +129,7 @@ class QuestionReader:
         """Read a query. `now` is the instant of asking, in the zone of whoever asks."""
         isolated, policy = self.announcements.isolate(query), self.policy
         core = self._own(isolated.core)
-        content = list(core.content)
+        content = self._with_last(core.content, isolated.last) if isolated.last else list(core.content)
         if isolated.rest:
             have = {t.text for t in content}
             share = policy.beside_question if isolated.announced else policy.around_question
@@ -122,8 +137,7 @@ class QuestionReader:
             content += [replace(t, weight=t.weight * share) for t in rest if t.text not in have]
         content = content[:MAX_QUERY_TERMS]
         room = min(policy.wider_words, MAX_QUERY_TERMS - len(content))
-        asked = [t for t in core.content if t in content]
-        wider = self.synonyms.wider(asked, policy.same_word, policy.near_word, room)
+        wider = self.synonyms.wider(content[: len(core.content)], policy.same_word, policy.near_word, room)
         return replace(
             core,
             text=query,
@@ -135,7 +149,21 @@ class QuestionReader:
             wider=tuple(w for w in wider if all(w.term.text != t.text for t in content)),
             quotes=tuple(self.segmenter.fold(quote) for quote in quoted(query)),
             times=tuple(self._times(query, now)),
+            parts=self._parts(isolated.parts),
         )
+
+    def _parts(self, questions: Sequence[str]) -> tuple[frozenset[str], ...]:
+        """The terms of each of several questions; one that holds none that could be found is no question of its own."""
+        read = [self._own(question) for question in questions]
+        parts = tuple(frozenset((*(t.text for t in one.content), *one.stops)) for one in read if one.content)
+        return parts if len(parts) > 1 else ()
+
+    def _with_last(self, content: Sequence[QueryTerm], last: str) -> list[QueryTerm]:
+        """The terms of a talk, first what was said last: that is what is asked, the rest is what it is about."""
+        asked = [replace(t, weight=t.weight * self.policy.said_last) for t in self._own(last).content]
+        have = {t.text for t in asked}
+        # As in `read_question`: words say more than the pairs of characters across them.
+        return sorted((*asked, *(t for t in content if t.text not in have)), key=lambda t: t.kind == "bigram")
 
     def _own(self, text: str) -> Question:
         """The terms of a text as the user would say it: in their own memory "the user" is in every other text, and tells
