@@ -72,7 +72,8 @@ class Talk:
     correction without a name speaks of, `first` holds while the first clause stands alone, `alone` when the message is one
     sentence. `signs` are what shows in the sentence, `occurrences` those in it and `forms` those that may fit there: `across`
     over two clauses, `within` in one. `stated` are the relations that it has stated so far; `span` is the stretch in which
-    记错了 makes it a correction, `start` where the sentence begins.
+    记错了 makes it a correction, `start` where the sentence begins. `apposed`: where a clause goes on about somebody who was just
+    named (Tom, my brother, is a pilot), and the subject that it has.
     """
 
     declared: bool = False
@@ -91,6 +92,7 @@ class Talk:
     stated: set[str] = field(default_factory=set)
     span: tuple[int, int] = (0, 0)
     start: int = 0
+    apposed: tuple[int, _Candidate] | None = None
 
 
 _Candidate = tuple[int, Who | None]
@@ -150,7 +152,8 @@ class Fitter:
         found = view.openings.get((clause.start, clause.end))
         if found is None:
             found = view.openings[clause.start, clause.end] = self.opened(view, clause, talk.signs)
-        return [(end, self._identified(kind, view.shadow[clause.start : end], talk)) for end, kind in found]
+        said = [(end, self._identified(kind, view.shadow[clause.start : end], talk)) for end, kind in found]
+        return said if talk.apposed is None or talk.apposed[0] != clause.start else [*said, talk.apposed[1]]
 
     def opened(self, view: View, clause: Clause, signs: int) -> list[tuple[int, str]]:
         """Where the subject that opens a clause may end, and its class; longest first."""
@@ -187,24 +190,46 @@ class Fitter:
         name, told = self.grammar.presupposed[word]
         kin = self.grammar.kin_of[word]
         naming, relation = self.vocabulary.get(self.constructions.naming), self.vocabulary.get(name)
-        if kin in known or name in known or relation is None or naming is None:
+        if name in known or relation is None or naming is None:
+            return []
+        if kin in known and (naming.name not in known or self._tells(kin, told)):
             return []
         start, end = match.span()
         found = Found(told, told, start, match.end("kin_said"), self.language, relation=relation, subject=USER,
                       implied=True, object_start=match.start("kin_said"))  # fmt: skip
         found = replace(found, value=self.objects.value(told, relation))
         listed = view.lower.startswith(",", match.end("kin_said")) and view.lower.startswith(" and i", end)
-        if listed:
+        if listed or kin in known:
             return [found]  # my sister, Tom and I: no name of hers
         called = [Clause(*match.span(slot)) for slot in match.re.groupindex if slot in NAMES and match.group(slot)]
         if not called or not all(self.objects.is_a(view, span, "given_name") for span in called):
             return [found]
         names = [(span.start, view.text[span.start : span.end]) for span in called]
-        return [
+        named = [
             replace(found, relation=naming, subject=self.each_of(kin), object=said, value=self.objects.value(said, naming),
                     end=end, object_start=at)
             for at, said in names
         ]  # fmt: skip
+        return named if self._tells(kin, told) else [found, *named]
+
+    def _tells(self, kin: str, told: str) -> bool:
+        """Whether a subject tells what it is by its own name: a cat does, a guinea pig is filed as a pet."""
+        return any(word in told.lower() for word in kin.lower().split("/")[1:])
+
+    def named(self, view: View, span: Clause, kin: str) -> bool:
+        """Whether a stretch can be the name of somebody who is that to the user."""
+        kind = "given_name"
+        if self.language is Language.ZH:
+            kind = "pet_names_zh" if kin in self.constructions.freely_named else "known_by_zh"
+        words = view.shadow[span.start : span.end]
+        if not words or view.in_date(span.start, span.end) or self._is_class("nobody", words):
+            return False
+        return self.objects.is_a(view, span, kind) and not self.says(view, "lead", span)
+
+    def says(self, view: View, name: str, span: Clause) -> bool:
+        """Whether a stretch is one of a list of wordings and nothing else."""
+        pattern = compiled(self.grammar.patterns[name])
+        return pattern.fullmatch(view.shadow, span.start, span.end) is not None
 
     # ------------------------------------------------------------------ matching
 
@@ -250,6 +275,7 @@ class Fitter:
             return []
         # My husband Tom is one of mine, whatever he is called.
         kinds = {who.kind, "kin"} if who.kin else {who.kind}
+        kinds |= {who.kin or who.name}
         if (form.who and not kinds & form.who) or not _in_tense(form, view, slots):
             return []
         written = bool(opening) or "subject" in slots or "owner" in slots

@@ -174,12 +174,13 @@ class Constructions:
     puts_down: frozenset[str]
     gives_up: frozenset[str]
     spelled_out: frozenset[str]
+    freely_named: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
 
 
 # Lists that each language must give, and how their patterns are used.
-_AT_START = ("lead", "head", "glue", "request", "kept", "kept_weak", "stative", "personal", "hearsay", "asks")
+_AT_START = ("lead", "head", "glue", "request", "kept", "kept_weak", "stative", "personal", "hearsay", "asks", "namely")
 _ANYWHERE = (
     "message",
     "sentence",
@@ -210,6 +211,9 @@ _ANYWHERE = (
     "abandoned",
     "undecided",
     "decided",
+    "apposed",
+    "listed",
+    "presenting",
 )
 _AT_END = ("tail", "particle", "kept_after", "tag")
 LISTS = _AT_START + _ANYWHERE + _AT_END + ("split", "starters", "continuation")
@@ -260,6 +264,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             puts_down=frozenset(data["puts_down"]),
             gives_up=frozenset(data["gives_up"]),
             spelled_out=frozenset(data["spelled_out"]),
+            freely_named=frozenset(relative(kin[c]) for c in data["freely_named"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),
         )
@@ -292,6 +297,7 @@ class _Builder:
     ) -> None:
         self.language = language
         self.table = table
+        self.kin = kin
         self.types = types
         self.kin_of = {word.lower(): relative(words) for words in kin.values() for word in words[language]}
         self.one_of = {relative(words): relative(kin[words["one"]]) for words in kin.values() if "one" in words}
@@ -343,7 +349,7 @@ class _Builder:
             relation=str(entry.get("relation", "")),
             types=types,
             only=frozenset(entry.get("only", ())),
-            who=frozenset(entry.get("who", ())),
+            who=frozenset(relative(self.kin[c]) if c in self.kin else c for c in entry.get("who", ())),
             also=tuple(entry.get("also", ())),
             route=bool(entry.get("route", False)),
             implied=bool(entry.get("implied", False)),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Language, Mode
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary
+from jiyi.pipelines.distilling.apposition import apposition
 from jiyi.pipelines.distilling.clauses import Clause, Sentence, View, clauses, sentences, trimmed
 from jiyi.pipelines.distilling.fitting import NEAR, Fitter, Found, Talk, Who
 from jiyi.pipelines.distilling.grammar import Constructions, Grammar, compiled
@@ -313,7 +314,7 @@ class _Scan:
     def clauses(self, parts: Sequence[Clause], explained: list[Clause] | None = None) -> list[Found]:
         """The statements of a run of clauses. `explained` receives the clauses that gave or changed something."""
         talk = self.talk
-        talk.subject = talk.speaker = None
+        talk.subject = talk.speaker = talk.apposed = None
         talk.hearsay = False
         talk.stated.clear()
         if not parts:
@@ -333,7 +334,9 @@ class _Scan:
             begin = self.lead(clause)
             if self.match("request", begin.start, begin.end):
                 break
-            read, skip = self._read(self._hearsay(begin), parts[i + 1] if i + 1 < len(parts) else None)
+            beside = apposition(self.fitter, self.view, talk, parts, i)
+            following = parts[i + 1] if i + 1 < len(parts) and beside is None else None
+            read, skip = self._read(self._hearsay(begin), following)
             if read and (
                 self._taken_back(clause, read)
                 or self._on_a_journey(read, clause)
@@ -343,11 +346,20 @@ class _Scan:
             read = [self._meant(f, parts) for f in read]
             if explained is not None and (read or self._is_marker(clause)):
                 explained += parts[i : i + 1 + skip]
+            if beside is not None:
+                read, skip = [*read, beside.named], 1
             found += read
             self._carry(begin, read)
+            if beside is not None and i + 2 < len(parts):
+                talk.apposed = self._goes_on(parts[i + 2], beside.who)
         if found:  # else 我记错了。… still corrects what the next sentence says
             talk.span = (parts[-1].end, parts[-1].end)
         return found
+
+    def _goes_on(self, clause: Clause, who: Who) -> tuple[int, tuple[int, Who]]:
+        """Where a clause about somebody begins who is no part of it, and where its subject would end."""
+        start = self.lead(clause).start
+        return start, (start - (self.language is Language.EN), who)
 
     def _taken_back(self, clause: Clause, read: Sequence[Found] = ()) -> bool:
         """Whether the clause only asks, guesses or remembers what it seems to state; who says what was and what is instead
