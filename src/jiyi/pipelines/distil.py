@@ -19,7 +19,7 @@ from jiyi.domain.relations import COMPANY, USER, Phrases, Relation, Vocabulary, 
 from jiyi.errors import SettingsError
 from jiyi.pipelines.distilling.clauses import View, fold_character, view_of
 from jiyi.pipelines.distilling.fitting import Found
-from jiyi.pipelines.distilling.grammar import Constructions
+from jiyi.pipelines.distilling.grammar import Constructions, compiled
 from jiyi.pipelines.distilling.normalising import AMOUNT, Normalising, label_of
 from jiyi.pipelines.distilling.reading import Plain, Reader
 from jiyi.text.cleaning import Cleaned
@@ -173,6 +173,12 @@ class Distiller:
     def value(self, relation: Relation, said: str, at: datetime, language: Language) -> str:
         """An object for comparing, as an observation of the relation has it."""
         return self._normalising.value(relation, said, self.fold(said).strip(), at, language)
+
+    def says(self, relation: Relation, said: str) -> bool:
+        """Whether an object says what a relation asks for: "the city" says not where somebody lives."""
+        vague = self.constructions.vague.get(relation.object_type)
+        plain = "".join(map(self._character, said)).strip(" .,。，")
+        return vague is None or compiled(vague).fullmatch(plain) is None
 
     def subject(self, relation: Relation, written: str, language: Language) -> str | None:
         """What a fact of the relation is filed under whose subject is written so; None when it cannot have that one."""

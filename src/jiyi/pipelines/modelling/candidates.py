@@ -148,6 +148,8 @@ class Candidates:
         if relation is None or not candidate.object or relation.category is Category.EVENT:
             # What happened once is told by its sentence: with whom, and when.
             return None
+        if relation.single and not self.distiller.says(relation, candidate.object):
+            return None  # of one value at a time, it would stand in the way of the one that is said
         subject = self._subject(relation, candidate.subject, language, finding)
         negated = candidate.mode is Mode.DENIAL
         if subject is None or (negated or self._negative(relation, language)) is not self.support.denies(
