@@ -149,3 +149,85 @@ def test_every_text_can_be_checked(support: Support, said: str, statement: str, 
 @given(st.text(alphabet="我在宁波苏州上班买了车不喜欢红绿茶，。 abcXYZ", min_size=1, max_size=40))
 def test_digits_that_were_not_said_are_never_borne_out(support: Support, said: str) -> None:
     assert reason(support, said, f"{said}73") != "" or not said.strip()
+
+
+KEPT = [
+    # words that tell nothing by themselves
+    ("我明天要去做一场报告，很紧张", "用户对这场报告很紧张"),
+    ("我最近总觉得累", "用户最近总是觉得累"),
+    ("今天在科技馆里转了转，学到了不少知识", "用户在科技馆学到了不少知识"),
+    ("我在写一本讲茶的书", "用户在写这本讲茶的书"),
+    ("我把跑步当成放松", "用户把跑步视为放松"),
+    ("我喜欢陶艺课", "用户自身喜欢这种陶艺课"),
+    ("我画画一直画到天黑", "用户画画直到天黑"),
+    ("我在学怎么修相机", "用户在学如何修相机"),
+    ("我请同事帮忙看稿子", "用户请求同事帮忙看稿子"),
+    ("我养的乌龟不会叫，但很可爱", "用户有乌龟"),
+    ("我的鹦鹉还不会说话", "用户有鹦鹉"),
+    ("I was sewing until midnight", "User was sewing till midnight"),
+    ("I felt like me again after the swim", "User felt like User's self after the swim"),
+    ("My course showed me that patience matters", "User's course showed how patience matters"),
+    ("For me, gardening is a way of slowing down", "User sees gardening as a way of slowing down"),
+    ("Could you email me the recipe for the lentil soup?", "User asked to be emailed the recipe for the lentil soup"),
+    ("Ramen is my fave", "User loves ramen"),
+    ("I teach in two danse clases on Mondays", "User teaches in two danse classes on Mondays"),
+    ("I'm writing a poem about the harbour", "User is writing a new piece, a poem about the harbour"),
+    ("Though my hens can't fly, they calm me", "User has hens"),
+    ("My parrot doesn't talk yet", "User has a parrot"),
+    (
+        "Sadly, hay fever makes it so I don't really want to get any, and rabbits need hay",
+        "User doesn't really want to get any rabbits",
+    ),
+    ("I still can't wait until my studio opens its doors", "User can't wait until the studio opens"),
+]
+
+REFUSED = [
+    # an invented name, number or date
+    ("我明天要去做一场报告", "用户明天要去做第三场报告"),
+    ("我的鹦鹉还不会说话", "用户有鹦鹉叫豆包"),
+    ("I teach dance classes", "User teaches dance classes at Lumen Studio"),
+    ("My parrot doesn't talk yet", "User has a parrot named Kiwi"),
+    ("I was sewing until midnight", "User was sewing until 3 am"),
+    ("I have hens", "User has four hens"),
+    # another value
+    ("我在科技馆学到了不少", "用户在博物馆学到了不少"),
+    ("我总觉得累", "用户总是觉得饿"),
+    ("我养了一只乌龟", "用户养了一只仓鼠"),
+    ("晚上去学校听讲座", "用户去上学"),
+    ("我在写一本讲茶的书", "用户在写这本讲咖啡的书"),
+    ("I like baking", "User likes biking"),
+    ("I was hoping for rain", "User was hopping in the rain"),
+    ("We crossed the desert last spring", "User had dessert last spring"),
+    ("I photographed a heron", "User shot a heron with a rifle"),
+    ("My sister is a therapist", "User pays a therapist"),
+    ("Could you email me the recipe?", "User asked for money"),
+    ("For me, gardening is a way of slowing down", "User sees gardening as a way of earning money"),
+    # a denial turned round
+    ("我不喜欢这场演出", "用户喜欢这场演出"),
+    ("我喜欢这场演出", "用户不喜欢这场演出"),
+    ("我不再总是加班了", "用户总是加班"),
+    ("我没有乌龟，我妹妹有", "用户有乌龟"),
+    ("我的乌龟不在了", "用户有乌龟"),
+    ("我没养鹦鹉", "用户有鹦鹉"),
+    ("I don't have my hens anymore", "User has hens"),
+    ("My hens are no longer with me", "User has hens"),
+    ("I have no hens", "User has hens"),
+    ("I can't stand my hens' noise", "User likes hens"),
+    ("I want to get a rabbit", "User doesn't want to get a rabbit"),
+    ("I don't really want to get any rabbits", "User really wants to get rabbits"),
+    ("I'm not writing a poem", "User is writing a new poem"),
+    # asked or supposed
+    ("我该不该养这种乌龟？", "用户养这种乌龟"),
+    ("If my hens were here, I'd be glad", "User has hens"),
+    ("Is my parrot a new one?", "User has a new parrot"),
+]
+
+
+@pytest.mark.parametrize(("said", "statement"), KEPT)
+def test_words_that_tell_nothing_by_themselves_need_not_be_said(support: Support, said: str, statement: str) -> None:
+    assert reason(support, said, statement) == ""
+
+
+@pytest.mark.parametrize(("said", "statement"), REFUSED)
+def test_what_tells_something_must_be_said(support: Support, said: str, statement: str) -> None:
+    assert reason(support, said, statement) != ""

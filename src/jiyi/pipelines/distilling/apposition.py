@@ -13,6 +13,7 @@ from jiyi.pipelines.distilling.clauses import Clause, View, trimmed
 from jiyi.pipelines.distilling.fitting import Fitter, Found, Talk, Who
 from jiyi.pipelines.distilling.grammar import compiled
 
+
 @dataclass(frozen=True, slots=True)
 class Apposition:
     """Over two clauses: `named` is what they say, `who` of whom the next one speaks."""
