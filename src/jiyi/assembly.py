@@ -67,6 +67,7 @@ from jiyi.shipped import (
     load_kinds,
     load_merge_words,
     load_people,
+    load_pointing,
     load_prompts,
     load_reader,
     load_redaction,
@@ -349,7 +350,7 @@ def _model_distiller(
     return ModelDistiller(
         spending=Spending(chat, settings.model, zone(settings.timezone)),
         prompting=Prompting(load_prompts(), load_schema(), vocabulary),
-        candidates=Candidates(distiller, vocabulary, support, redaction),
+        candidates=Candidates(distiller, vocabulary, support, redaction, load_pointing()),
         judging=judging,
         gateway=gateway,
         redaction=redaction,

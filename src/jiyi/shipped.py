@@ -23,6 +23,7 @@ from jiyi.pipelines.distilling.reading import Reader
 from jiyi.pipelines.guarding import EchoRules, Guard, parse_echo
 from jiyi.pipelines.high_value import HighValue, parse_high_value
 from jiyi.pipelines.merging import MergeWords
+from jiyi.pipelines.modelling.pointing import Pointing, parse_pointing
 from jiyi.pipelines.modelling.prompting import Prompt, parse_prompt
 from jiyi.pipelines.modelling.support import Wording, parse_wordings
 from jiyi.pipelines.recalling.asking import Asking
@@ -242,6 +243,12 @@ def load_redaction() -> RedactionRules:
 def load_wordings() -> Mapping[Language, Wording]:
     """The shipped words by which a model's statements are checked."""
     return parse_wordings(read_toml(shipped_text("support.toml"), "support.toml"))
+
+
+@cache
+def load_pointing() -> Pointing:
+    """The shipped words that point at things and do not name them."""
+    return parse_pointing(read_toml(shipped_text("pointing.toml"), "pointing.toml"))
 
 
 @cache

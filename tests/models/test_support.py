@@ -216,6 +216,8 @@ REFUSED = [
     ("I want to get a rabbit", "User doesn't want to get a rabbit"),
     ("I don't really want to get any rabbits", "User really wants to get rabbits"),
     ("I'm not writing a poem", "User is writing a new poem"),
+    ("I don't want to get any cats. I love dogs", "User doesn't want to get any dogs"),
+    ("我不想再养猫了。我很想要一只狗", "用户不想要狗"),
     # asked or supposed
     ("我该不该养这种乌龟？", "用户养这种乌龟"),
     ("If my hens were here, I'd be glad", "User has hens"),

@@ -116,6 +116,7 @@ class Refining:
         return (
             re.fullmatch(rf"{re.escape(coarse)} (?:{said}) \S.*", fine) is not None
             or re.fullmatch(rf"[，,]?(?:{said})\S+的{re.escape(coarse)}", fine) is not None
+            or re.fullmatch(rf"[^,]+, (?:my|our) {re.escape(coarse)}|{re.escape(coarse)}, (?!(?:an?|the|and|my|our)\b)[^\s,]+", fine) is not None
             or (_HAN_EDGE.search(coarse) is not None and re.fullmatch(rf"{re.escape(coarse)}[，,]?(?:{said})\S+", fine) is not None)
         )  # fmt: skip
 

@@ -100,7 +100,8 @@ class Relation:
     hold for the same object; `inverse` the relation read from the object's side; `refines` in what way its values are made more
     precise, if they are. `of` is what its subjects are
     (person, company, thing, event), `scenes` where it comes up, `weight` how much it tells there (0 to 1).
-    `identity`: its subject and object are two names of one thing (SPEC G1).
+    `identity`: its subject and object are two names of one thing (SPEC G1). `passing`: how things stand now, so that a later word
+    takes the place of an earlier one.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Relation:
     scenes: tuple[str, ...] = ("life",)
     weight: float = 0.5
     identity: bool = False
+    passing: bool = False
 
     def label(self, language: Language) -> str:
         """The relation's everyday name, for a line of the profile."""
@@ -180,6 +182,7 @@ def _relation(name: str, table: Any) -> Relation:
     unknown = set(table) - {
         "category", "single", "subject", "names", "verbs", "says", "importance", "object", "inverse", "antonym",
         "of", "scenes", "weight", "deeds", "refines", "identity",
+        "passing",
     }  # fmt: skip
     if unknown:
         raise SettingsError(f"relation {name}: unknown field {', '.join(sorted(unknown))}")
@@ -202,6 +205,7 @@ def _relation(name: str, table: Any) -> Relation:
             scenes=tuple(table.get("scenes", ("life",))),
             weight=float(table.get("weight", 0.5)),
             identity=bool(table.get("identity", False)),
+            passing=bool(table.get("passing", False)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise SettingsError(f"relation {name}: missing or wrong value {error}") from error

@@ -396,6 +396,8 @@ class _Scan:
             return replace(found, mode=Mode.CORRECTION)
         if found.relation.single and self._nowadays(found, parts):
             return replace(found, mode=Mode.CHANGE)
+        if found.relation.passing:
+            return replace(found, mode=Mode.CHANGE)
         for marker in self.grammar.markers:
             if found.relation.name in marker.only and any(self._has(marker.pattern, c) for c in parts):
                 return replace(found, mode=marker.mode)

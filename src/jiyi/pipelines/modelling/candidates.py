@@ -10,21 +10,25 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC
+from datetime import UTC, datetime
 
 from jiyi.domain.belief import Observation
 from jiyi.domain.language import language_of
-from jiyi.domain.memory import Category, Language, Memory, Message, Mode, Role, Source, Triple
+from jiyi.domain.memory import Category, Evidence, Language, Memory, Message, Mode, Role, Source, Status, Triple
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
 from jiyi.pipelines.distil import Distiller, category_of, keywords_of
 from jiyi.pipelines.distilling.normalising import DATE
 from jiyi.pipelines.modelling.answers import Candidate
+from jiyi.pipelines.modelling.pointing import Pointing
 from jiyi.pipelines.modelling.support import Finding, Support
 from jiyi.pipelines.redacting import Redaction
 
 _USER = frozenset({"user", "the user", "i", "me", "@user", "用户", "我", "本人"})
 _COMPANY = frozenset({"company", "@company", "our company", "our team", "公司", "我们公司", "我司", "贵司", "我们"})
+_BRACKETS = re.compile(r"[（(][^（）()]*[)）]")
+_NAMED = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][a-z]+|《|\d")
 _LIST = re.compile(r"[、,，/]|和|与|及|\band\b|&")
+PROJECT = "project"
 _OF_USER = ("用户的", "the user's ", "user's ")
 
 
@@ -36,6 +40,7 @@ class Candidates:
     vocabulary: Vocabulary
     support: Support
     redaction: Redaction
+    pointing: Pointing
     _aliases: Mapping[str, Relation] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -69,6 +74,8 @@ class Candidates:
             observation = self._observation(candidate, messages)
             if isinstance(observation, str):
                 dropped[observation] += 1
+            elif (fuller := self._fuller(observation, known, believed, messages)) is not None:
+                found.append(fuller)
             elif not self.redaction.tells(observation):
                 dropped["nothing but a private number"] += 1
             elif self._known(observation, [*known, *found], believed):
@@ -88,15 +95,38 @@ class Candidates:
         )
         language = language_of(said.content)
         speakers = [m.name for m in messages if m.name]
+        if self._says_nothing(said, language, messages[-1].at):
+            return "says nothing by itself"
         finding: Finding | None = None
         for cited in self._cited(said, messages):
             finding = self.support.check(said.content, language, cited, said.object, speakers)
             if finding and cited[0].role is Role.OTHER and self._of_user(said) and not self.support.addresses(finding):
                 # I have a parrot, says a friend: that is no parrot of the user's.
                 return "another person's, not the user's"
+            if finding and self._answers_advice(said, cited, messages, language):
+                return "an answer to advice, and nothing else"
             if finding:
                 return self._supported(said, cited, finding, language)
         return "rests on nobody's own words" if finding is None else finding.reason
+
+    def _says_nothing(self, candidate: Candidate, language: Language, at: datetime) -> bool:
+        """Whether a candidate only points at what it tells of: finished it, likes that."""
+        if candidate.object and not self.pointing.named(candidate.object, language):
+            return True
+        told = candidate.content
+        for time in reversed(self.distiller.times.find(told, at)):
+            told = told[: time.start] + told[time.end :]
+        return self.pointing.says_nothing(told, language)
+
+    def _answers_advice(
+        self, candidate: Candidate, cited: Sequence[Message], messages: Sequence[Message], language: Language
+    ) -> bool:
+        """我会尽力去改变, said after the assistant's advice and of no day, is politeness and no plan."""
+        if not self.pointing.answers_advice(candidate.content, language):
+            return False
+        before = max((m.seq for m in messages if m.seq < cited[-1].seq), default=None)
+        advised = any(m.seq == before and m.role is Role.ASSISTANT for m in messages)
+        return advised and self.distiller.dated(candidate.content, cited[-1].at, language) == candidate.content
 
     def _of_user(self, candidate: Candidate) -> bool:
         """Whether a statement tells of the user: by the subject it names, or by how it begins."""
@@ -150,14 +180,20 @@ class Candidates:
             return None
         if relation.single and not self.distiller.says(relation, candidate.object):
             return None  # of one value at a time, it would stand in the way of the one that is said
+        candidate = replace(candidate, object=self.pointing.named(candidate.object, language))
         subject = self._subject(relation, candidate.subject, language, finding)
+        if subject == COMPANY and PROJECT in relation.of:
+            thing = self.pointing.thing(candidate.content, language)
+            subject = COMPANY if thing == "" else thing  # User's store stands as it does, whatever User's company does
         negated = candidate.mode is Mode.DENIAL
         if subject is None or (negated or self._negative(relation, language)) is not self.support.denies(
             candidate.content, language
         ):
             return None
         mode = (
-            Mode.STATEMENT if observation.source is Source.INFERRED else self._mode(candidate.mode, finding, language)
+            Mode.STATEMENT
+            if observation.source is Source.INFERRED
+            else self._mode(candidate.mode, relation, finding, language)
         )
         value = self.distiller.value(relation, candidate.object, last.at, language)
         said = value if relation.object_type == DATE else self.distiller.dated(candidate.object, last.at, language)
@@ -204,13 +240,13 @@ class Candidates:
         said = " ".join(self.distiller.fold(c.message.text) for c in finding.clauses)
         return self.distiller.subject(relation, written, language) if self.distiller.fold(written) in said else None
 
-    def _mode(self, mode: Mode, finding: Finding, language: Language) -> Mode:
+    def _mode(self, mode: Mode, relation: Relation, finding: Finding, language: Language) -> Mode:
         """A model's word alone ends nothing: the user's must say that something changed or was wrong (SPEC B2, B3)."""
         if mode is Mode.CHANGE and self.support.says_change(finding, language):
             return mode
         if mode is Mode.CORRECTION and self.support.says_correction(finding, language):
             return mode
-        return mode if mode is Mode.DENIAL else Mode.STATEMENT
+        return mode if mode is Mode.DENIAL else Mode.CHANGE if relation.passing else Mode.STATEMENT
 
     def _negative(self, relation: Relation, language: Language) -> bool:
         """Whether a relation is one of refusing or ending by its own wording: dislikes, quit."""
@@ -219,11 +255,64 @@ class Candidates:
 
     # ------------------------------------------------------------------ doubles
 
+    def _fuller(
+        self, one: Observation, rules: Sequence[Observation], believed: Sequence[Memory], messages: Sequence[Message]
+    ) -> Observation | None:
+        """The fact that the rules read in the same words, told in a sentence that tells more: one memory, in the fuller words
+        (User went to a fair | User went to a fair with Ann and won a prize); None where there is no such fact, or several."""
+        if one.key:
+            return None
+        told = {(o.key, o.value): (o.triple, o.text, o.evidence, o.keywords) for o in rules if o.source is one.source}
+        told |= {
+            (m.key, m.value): (m.triple, m.text, m.evidence, m.keywords)
+            for m in believed
+            if m.status is Status.LIVE and m.source is one.source
+        }
+        same = [
+            (value, triple, keywords)
+            for (_, value), (triple, text, evidence, keywords) in told.items()
+            if triple is not None and self._completes(one, triple, text, evidence, messages)
+        ]
+        if len(same) != 1:
+            return None
+        [(value, triple, keywords)] = same
+        return replace(one, value=value, triple=triple, keywords=keywords, fuller=True)
+
+    def _completes(
+        self, one: Observation, triple: Triple, text: str, evidence: Sequence[Evidence], messages: Sequence[Message]
+    ) -> bool:
+        """Whether a sentence says all that a fact of something that happened says, on no other messages, and more."""
+        relation = self.vocabulary.get(triple.relation)
+        if relation is None or relation.category is not Category.EVENT or triple.negated:
+            return False
+        if not {e.message for e in one.evidence} <= {e.message for e in evidence}:
+            return False  # what is forgotten of another message must not stay in its words
+        if not any(
+            e.message == o.message and e.start < o.end and o.start < e.end for e in one.evidence for o in evidence
+        ):
+            return False
+        if self.distiller.fold(triple.object) not in self.distiller.fold(one.text) or self.support.covers(
+            text, one.text
+        ):
+            return False
+        if self.support.covers(one.text, _BRACKETS.sub("", text)):
+            return True
+        # We had a picnic is told as "attended a picnic": then what was said is what must stand there.
+        said = {m.seq: m.text for m in messages}
+        return any(
+            self._retells(one.text, said[e.message][e.start : e.end], triple) for e in evidence if e.message in said
+        )
+
+    def _retells(self, text: str, said: str, triple: Triple) -> bool:
+        """Whether a sentence has all the words of a clause, and one of those before the object: what was done with it."""
+        before, found, _ = said.partition(triple.object)
+        return bool(found) and self.support.covers(text, said) and self.support.shares(text, before)
+
     def _known(self, one: Observation, others: Sequence[Observation], believed: Sequence[Memory]) -> bool:
         """Whether the rules, the answer so far, or what an earlier reading of these messages left says it already."""
         if any(self._same(one, o.key, o.value, o.negated, o.text, [e.message for e in o.evidence]) for o in others):
             return True
-        if self._listed(one, others):
+        if self._listed(one, others) or self._introduced(one, others):
             return True
         return any(
             self._same(
@@ -248,9 +337,29 @@ class Candidates:
         if one.key and key:
             # The same words under a related relation (likes tea, drinks tea) are one statement, and so are a longer and a
             # shorter value of one fact.
-            same = one.value == value or (one.key == key and (one.value in value or value in one.value))
+            same = one.value == value or (one.key == key and self._no_more(one, value, text))
             return same and one.negated is negated
-        return self.support.alike(one.text, text) or self._tells(one, value, key, negated)
+        deny = (self.support.denies(t, one.language) for t in (one.text, text))
+        return (self.support.alike(one.text, text) and len({*deny}) == 1) or self._tells(one, value, key, negated)
+
+    def _no_more(self, one: Observation, value: str, text: str) -> bool:
+        """Whether a value is a shorter one of what is known, or a longer one that adds no name to it."""
+        if one.value in value:
+            return True
+        if value not in one.value or one.triple is None:
+            return False
+        return all(self.support.shares(text, name) for name in _NAMED.findall(f" {one.triple.object}"))
+
+    def _introduced(self, one: Observation, others: Sequence[Observation]) -> bool:
+        """Whether a pet or a relative with their name (a brother, Tom) is known by name from the same message."""
+        if one.triple is None or one.triple.relation not in self.distiller.constructions.introduces:
+            return False
+        shared = {e.message for e in one.evidence}
+        beside = [
+            o for o in others if o.triple and o.negated is one.negated and shared & {e.message for e in o.evidence}
+        ]
+        naming = any(o.triple and o.triple.relation == self.distiller.constructions.naming for o in beside)
+        return naming and self.support.covers(" · ".join(o.text for o in beside), one.triple.object)
 
     def _tells(self, one: Observation, value: str, key: str, negated: bool) -> bool:
         """Whether a sentence adds little to a fact that the same message states: it has the value, and few words besides."""

@@ -72,7 +72,7 @@ _HAN_DIGITS = {"二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七"
 # Clases is no other word than classes, but hoping is another than hopping.
 _TWICE = re.compile(r"([a-z])\1(?!(?:ing|ed|er|est|y)\b)")
 _SHORTEST_SLIP = 6
-# A clause that has so many words of a statement, those of the teller included, is what it rests on.
+# A clause that has so many words of the teller in a statement, and none of its own, is what it rests on.
 _MOST, _FEWEST = 0.75, 4
 _CAPITALS = frozenset({"i", "i'm", "i've", "ok", "user", "user's", *_MONTHS, *_DAYS})
 
@@ -119,16 +119,22 @@ def parse_wordings(data: Mapping[str, Any]) -> Mapping[Language, Wording]:
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
-    """A stretch of a message, folded character by character, so that places stay. `asked`: it ends with a question mark."""
+class _Text:
+    """A text folded character by character, its index terms, and its words."""
+
+    text: str
+    terms: frozenset[str]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Clause(_Text):
+    """A stretch of a message; places stay. `asked`: it ends with a question mark."""
 
     message: Message
     start: int
     end: int
-    text: str
     asked: bool
-    terms: frozenset[str]
-    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +261,22 @@ class Support:
         first, second = (frozenset(self._words(self._shadow(t))) for t in (one, other))
         return bool(first | second) and len(first & second) >= self._policy.same * len(first | second)
 
+    def covers(self, whole: str, part: str) -> bool:
+        """Whether a text has all the words of another that tell something, in some form."""
+        there = self._text(self._shadow(whole))
+        return all(self._says(w, there) for w in self._words(self._shadow(part)))
+
+    def shares(self, whole: str, part: str) -> bool:
+        """Whether a text has a word of another, those of the teller included, but for whoever is spoken of."""
+        there = self._text(self._shadow(whole))
+        words = (w for w in self._segmenter.words(self._shadow(part)) if len(w) > 1 and not self._other_form(w))
+        return any(self._says(w, there) for w in words)
+
     # ------------------------------------------------------------------ texts
+
+    def _text(self, text: str) -> _Text:
+        terms = frozenset(self._segmenter.index_terms(text).counts)
+        return _Text(text.lower(), terms, tuple(self._segmenter.words(text)))
 
     def _shadow(self, text: str) -> str:
         return text if text.isascii() else "".join(c if c < "\x80" else self._character(c) for c in text)
@@ -266,10 +287,9 @@ class Support:
         for end, following in ends:
             if text := shadow[start:end].strip():
                 asked = bool(_ASKED.search(shadow[end:following]))
-                terms = frozenset(self._segmenter.index_terms(text).counts)
+                read = self._text(text)
                 first = start + len(shadow[start:end]) - len(shadow[start:end].lstrip())
-                words = tuple(self._segmenter.words(text))
-                yield Clause(message, first, first + len(text), text.lower(), asked, terms, words)
+                yield Clause(read.text, read.terms, read.words, message, first, first + len(text), asked)
             start = following
 
     def _names(self, text: str) -> list[str]:
@@ -305,7 +325,7 @@ class Support:
         folded = self._segmenter.fold(word)
         return frozenset([folded]) if _HAN.search(folded) else self._stems(folded) | {folded}
 
-    def _says(self, word: str, clause: Clause) -> bool:
+    def _says(self, word: str, clause: _Text) -> bool:
         """Whether a clause has the word, or one that means the same."""
         forms = self._forms(word)
         if len(word) > 1 and word[0] in "不没":
@@ -389,11 +409,12 @@ class Support:
         return [c for score, c in scored if score == top] if top > 0 else []
 
     def _nearest(self, part: str, clauses: Sequence[Clause]) -> list[Clause]:
-        """The clauses that have nearly all the words of a part, those of the teller included: so I don't really want to get any.
-        Who is spoken of, and the words that deny, stand there in another form."""
-        words = [w for w in self._segmenter.words(part) if not self._other_form(w)]
-        least = max(_FEWEST, _MOST * len(words))
-        return [c for c in clauses if sum(self._says(w, c) for w in words) >= least]
+        """The clauses that have what a part says but for its nouns, and name no others: so I don't really want to get any. Who is
+        spoken of, and the words that deny, stand there in another form."""
+        told = [w for w in self._segmenter.words(part) if self._idle(w) and not self._other_form(w)]
+        least, whole = max(_FEWEST, _MOST * len(told)), self._text(part)
+        near = (c for c in clauses if sum(self._says(w, c) for w in told) >= least)
+        return [c for c in near if all(self._says(w, whole) for w in self._words(c.text))]
 
     def _other_form(self, word: str) -> bool:
         return any(word in w.teller or self.denies(word, language) for language, w in self._wordings.items())
@@ -404,12 +425,12 @@ class Support:
         wording = self._wordings[language]
         if not part.lower().strip().startswith(wording.possession) or _among(wording.lost, clause.text, language):
             return clause.text
-        for whose in wording.whose:
-            for match in re.finditer(_standing(whose, language), clause.text):
-                behind = clause.text[match.end() :].lstrip()
-                heads = self._segmenter.words(behind)[: len(words)]
-                if [self._forms(w) for w in heads] == [self._forms(w) for w in words]:
-                    return clause.text[: match.end()]
+        wanted = [self._forms(w) for w in words]
+        for match in (m for whose in wording.whose for m in re.finditer(_standing(whose, language), clause.text)):
+            ahead = self._segmenter.words(clause.text[: match.start()])[-len(words) :]
+            behind = self._segmenter.words(clause.text[match.end() :])[: len(words)]
+            if any([self._forms(w) for w in near] == wanted for near in (ahead, behind)):
+                return clause.text[: match.end()]
         return clause.text
 
     def _overlap(self, words: Sequence[str], clause: Clause) -> float:
@@ -510,7 +531,7 @@ def _standing(word: str, language: Language) -> str:
     return re.escape(word) if language is Language.ZH else rf"(?<![\w'])(?:{re.escape(word)})(?![\w'])"
 
 
-def _stands(word: str, clause: Clause) -> bool:
+def _stands(word: str, clause: _Text) -> bool:
     if not _HAN.search(word):
         return word in clause.terms
     return word in clause.text or (len(word) > 1 and _apart(word, clause.words))
