@@ -45,7 +45,7 @@ from jiyi.text.voice import Voice
 if TYPE_CHECKING:
     pass
 
-DISTILLER_VERSION = 4
+DISTILLER_VERSION = 5
 """Raise it with any change of the code that makes the distiller read otherwise: `doctor` then advises to redistil."""
 
 PROMPTS = "pipelines/prompts"

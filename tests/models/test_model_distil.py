@@ -519,7 +519,7 @@ def test_a_plan_with_a_day_and_what_is_named_are_kept(told: Told, talk: list[Any
 @pytest.mark.parametrize(
     ("talk", "item"),
     [
-        ("Oscar, my guinea pig, is asleep", {"content": "User has a guinea pig, Oscar", "relation": "HAS_PET", "object": "Oscar, my guinea pig", "subject": "user"}),
+        ("Pepper, my guinea pig, is asleep", {"content": "User has a guinea pig, Pepper", "relation": "HAS_PET", "object": "Pepper, my guinea pig", "subject": "user"}),
         ("Tom, my brother, is a pilot", {"content": "User has a brother, Tom", "relation": "HAS_RELATIVE", "object": "Tom, my brother", "subject": "user"}),
         ("豆豆，就是我的兔子，睡着了", {"content": "用户养了兔子，叫豆豆", "relation": "HAS_PET", "object": "我的兔子", "subject": "user"}),
     ],

@@ -175,8 +175,8 @@ KEPT = [
     ("Though my hens can't fly, they calm me", "User has hens"),
     ("My parrot doesn't talk yet", "User has a parrot"),
     (
-        "Sadly, hay fever makes it so I don't really want to get any, and rabbits need hay",
-        "User doesn't really want to get any rabbits",
+        "Sadly, hay fever means I would really not want to take any home, and rabbits need hay",
+        "User would not really want to take any rabbits home",
     ),
     ("I still can't wait until my studio opens its doors", "User can't wait until the studio opens"),
 ]

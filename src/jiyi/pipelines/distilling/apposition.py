@@ -1,4 +1,4 @@
-"""A name with who bears it beside it: Oscar, my guinea pig, … · 毛毛，就是我的猫，… (SPEC C6, C10).
+"""A name with who bears it beside it: Pepper, my guinea pig, … · 毛毛，就是我的猫，… (SPEC C6, C10).
 
 The two stand in clauses of their own, so no form sees them together. What follows speaks of the one who was named.
 """

@@ -184,7 +184,7 @@ class Candidates:
         subject = self._subject(relation, candidate.subject, language, finding)
         if subject == COMPANY and PROJECT in relation.of:
             thing = self.pointing.thing(candidate.content, language)
-            subject = COMPANY if thing == "" else thing  # User's store stands as it does, whatever User's company does
+            subject = COMPANY if thing == "" else thing  # User's mill stands as it does, whatever User's company does
         negated = candidate.mode is Mode.DENIAL
         if subject is None or (negated or self._negative(relation, language)) is not self.support.denies(
             candidate.content, language

@@ -50,7 +50,7 @@ class Pointing:
         return "" if self._is_empty(rest, words) else rest
 
     def says_nothing(self, statement: str, language: Language) -> bool:
-        """Whether all that a statement tells of is one of these words: she finished something she has been working on."""
+        """Whether all that a statement tells of is one of these words: she finished something she was at for ages."""
         words = self.words[language]
         empty = _one_of(words.empty)
         if language is Language.ZH:
@@ -68,7 +68,7 @@ class Pointing:
         return re.match(rf"{before}(?:{begins})", statement, re.IGNORECASE) is not None
 
     def thing(self, statement: str, language: Language) -> str | None:
-        """What of the user's a statement is about (User's store is doing great); "" where that is their own side, or not said,
+        """What of the user's a statement is about (User's mill is busy); "" where that is their own side, or not said,
         and None where it is not clear."""
         words = self.words[language]
         if language is Language.ZH:

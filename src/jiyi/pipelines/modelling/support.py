@@ -409,7 +409,7 @@ class Support:
         return [c for score, c in scored if score == top] if top > 0 else []
 
     def _nearest(self, part: str, clauses: Sequence[Clause]) -> list[Clause]:
-        """The clauses that have what a part says but for its nouns, and name no others: so I don't really want to get any. Who is
+        """The clauses that have what a part says but for its nouns, and name no others: so I'd rather not take one. Who is
         spoken of, and the words that deny, stand there in another form."""
         told = [w for w in self._segmenter.words(part) if self._idle(w) and not self._other_form(w)]
         least, whole = max(_FEWEST, _MOST * len(told)), self._text(part)
@@ -420,8 +420,8 @@ class Support:
         return any(word in w.teller or self.denies(word, language) for language, w in self._wordings.items())
 
     def _of_whom(self, clause: Clause, part: str, words: Sequence[str], language: Language) -> str:
-        """What of a clause counts for or against a part: where that only tells what somebody has (User has snakes), and the clause
-        names it as theirs (my snakes can't talk), what it goes on to say of it is another matter."""
+        """What of a clause counts for or against a part: where that only tells what somebody has (User has hens), and the clause
+        names it as theirs (my hens can't fly), what it goes on to say of it is another matter."""
         wording = self._wordings[language]
         if not part.lower().strip().startswith(wording.possession) or _among(wording.lost, clause.text, language):
             return clause.text
