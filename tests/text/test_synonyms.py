@@ -132,6 +132,12 @@ def test_the_question_in_a_longer_message(message: str, core: str) -> None:
     assert sorted(isolated.core + isolated.rest) == sorted(message) or isolated == Isolated(message)
 
 
+def test_a_message_of_many_questions_is_asked_as_one() -> None:
+    assert ANNOUNCEMENTS.isolate("Who goes? Who pays?").parts == ("Who goes?", " Who pays?")
+    assert len(ANNOUNCEMENTS.isolate("我想问的是谁去？" * 4).parts) == 4
+    assert ANNOUNCEMENTS.isolate("我想问的是谁去？" * 500).parts == ()
+
+
 def test_quotations() -> None:
     assert quoted('他说“先吃饭”，又说 "eat first" 和《红楼梦》里的 `make dev`') == (
         "先吃饭",

@@ -20,6 +20,8 @@ _TURN = re.compile(r"^\s*(?:<[^<>\n]{1,40}>|\w[^\n:：。，！？,.!?]{0,39})\s
 SENTENCES = 3
 # After a question there may be a word of thanks; a question further up was one of the talk.
 BEHIND = 1
+QUESTIONS = 4
+"""So many are asked one by one at the most: each is a search of its own. More of them are a list of words, or no questions at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Announcements:
 
 
 def _several(questions: list[str]) -> tuple[str, ...]:
-    return tuple(questions) if len(questions) > 1 else ()
+    return tuple(questions) if 1 < len(questions) <= QUESTIONS else ()
 
 
 def _said(text: str) -> list[str]:
