@@ -457,26 +457,6 @@ def test_each_thing_of_the_users_stands_as_it_does_and_a_later_word_takes_the_pl
 
 
 @pytest.mark.parametrize(
-    ("talk", "content", "text"),
-    [
-        ("I bought a new guitar, a copy of an old Lowden", "User bought a new guitar, a copy of an old Lowden", "User bought a new guitar, a copy of an old Lowden"),
-        ("We even had a picnic last week. My aunt sang.", "User had a picnic last week, and User's aunt sang", "User had a picnic last week (2026-02-16/2026-02-22), and User's aunt sang"),
-        ("今天我去了一家美术馆，看到了很多版画", "用户今天去了一家美术馆，看到了很多版画", "用户今天（2026-03-01）去了一家美术馆，看到了很多版画"),
-    ],
-)  # fmt: skip
-def test_one_memory_of_an_event_stays_in_the_fuller_words(
-    told: Told, me: ScopedMemory, talk: str, content: str, text: str
-) -> None:
-    told([talk], {"content": content})
-    [event] = [m for m in me.memories(status=None) if m.category is Category.EVENT]
-    assert (event.text, event.key != "") == (text, True)
-    # Redistilling finds the same fact and takes nothing away from it.
-    me.redistil()
-    [again] = [m for m in me.memories(status=None) if m.category is Category.EVENT]
-    assert (again.id, again.text) == (event.id, text)
-
-
-@pytest.mark.parametrize(
     ("talk", "item", "object_"),
     [
         ("This brooch is from my aunt", {"content": "User has a brooch from User's aunt", "relation": "OWNS", "object": "This brooch", "subject": "user"}, "brooch"),

@@ -11,6 +11,7 @@ from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.recalling.question import QuestionReader
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.shipped import load_announcements, load_people, load_segmenter, load_synonyms, load_times, load_voice
+from jiyi.text.query_reading import Announcements
 from tests.conftest import Clock
 
 SEGMENTER = load_segmenter()
@@ -83,7 +84,7 @@ def test_what_two_questions_matched_is_told_in_their_words(me: ScopedMemory, lay
 @pytest.mark.parametrize(
     ("statement", "answer", "others", "question"),
     [
-        ("我表姐是牙医", "表姐住在青岛", ["住宅区在城北", "住户都在开会", "在城里住了一天"], "那位牙医住在哪个城里？"),
+        ("我表姐是牙医", "表姐住在青岛", ["住宅区在城北", "住户都在开会", "街上到处堵车"], "那位牙医住在哪个城里？"),
         (
             "My cousin is a dentist",
             "My cousin has an old van",
@@ -162,3 +163,32 @@ def test_parts_are_made_of_the_terms_of_the_whole(asked: list[str]) -> None:
         assert part.content
         assert part.search == [question.search[i] for i in origins]
         assert not part.parts
+
+
+@pytest.mark.parametrize(
+    ("lending", "answer", "beside", "question"),
+    [
+        ("我老师借给我一架望远镜", "望远镜七月坏了", "我老师搬去了大理", "望远镜什么时候坏的？"),
+        ("My aunt gave me a kettle", "The kettle broke in June", "My aunt moved to Cork", "When did the kettle break?"),
+    ],
+)
+def test_who_lends_a_word_does_not_stand_before_the_answer(
+    me: ScopedMemory, layer: MemoryLayer, lending: str, answer: str, beside: str, question: str
+) -> None:
+    say(me, *(("Ann", line) for line in [lending, answer, beside]))
+    layer.work()
+    assert found(me, question, limit=1) == [answer]
+
+
+@pytest.mark.parametrize(
+    ("talk", "last"),
+    [
+        ("Ann: Where is the key?\nBob: Let me see.\nAnn: I will cook meanwhile.", ""),
+        ("小王：钥匙在哪？\n小李：我看看。\n小王：我先去做饭。", ""),
+        ("Ann: What would you like?\nBob: The red one.", "The red one."),
+        ("小王：你想要哪个？\n小李：红的。", "红的。"),
+        ("小王：我在找钥匙。\n小李：嗯。\n小王：在哪？", "在哪？"),
+    ],
+)
+def test_what_was_said_last_leads_unless_its_speaker_still_waits_for_an_answer(talk: str, last: str) -> None:
+    assert Announcements([]).isolate(talk).last.strip() == last

@@ -55,7 +55,7 @@ class Observation:
     `value` is the folded object (or text), for comparing; `replaces` the folded old value where the
     user named it (从 MySQL 换成 …), `replaces_text` the same as written. `until` is when it is over by itself, as an
     appointment is after its day (SPEC C8). Where there are relations in `known`, it says something only if a fact of one of
-    them names what it speaks of. `fuller`: its text tells more than the fact by itself, and is what a memory of the fact is to say.
+    them names what it speaks of.
     """
 
     text: str
@@ -75,7 +75,6 @@ class Observation:
     language: Language = Language.ZH
     until: datetime | None = None
     known: frozenset[str] = frozenset()
-    fuller: bool = False
 
     @property
     def key(self) -> str:
@@ -157,7 +156,7 @@ def weigh(
     said = statements_of_observation(observation)
     told = {m.seq: statements_of(m) for m in group}
     before = {s for statements in told.values() for s in statements}
-    if before.issuperset(said) and not any(words_for(observation, m) for m in group if claim_of(m) == said[0].claim):
+    if before.issuperset(said):
         same = next(seq for seq, statements in told.items() if said[0] in statements)
         return Settlement(
             Judgement(Verdict.CORROBORATE, "known-already", (f"{memory_id(same)} rests on it",), same=same), known=True
@@ -192,13 +191,6 @@ def settled(
     kept = {m.seq for _, m in pairs if m is not None}
     judgement = Judgement(Verdict.REPLACE, "settled-again")
     return Settlement(judgement, pairs, tuple(m for m in group if m.seq not in kept))
-
-
-def words_for(observation: Observation, memory: Memory) -> str:
-    """The text by which an observation tells more than a memory of the same fact does; "" where it does not. Of two such texts
-    the longer one stays, whichever came first."""
-    mine, known = observation.text, memory.text
-    return mine if observation.fuller and (len(mine), mine) > (len(known), known) else ""
 
 
 def claim_of(memory: Memory) -> Claim:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from jiyi.domain.belief import Observation, Settlement, claim_of, ended, statements_of_observation, words_for
+from jiyi.domain.belief import Observation, Settlement, claim_of, ended, statements_of_observation
 from jiyi.domain.confidence import ConfidencePolicy
 from jiyi.domain.memory import Evidence, Memory, Mode, Source, Status
 from jiyi.domain.plans import Change
@@ -92,7 +92,6 @@ def _restated(memory: Memory, observation: Observation) -> Memory:
     """What restating adds besides evidence."""
     return replace(
         memory,
-        text=words_for(observation, memory) or memory.text,
         importance=max(memory.importance, observation.importance),
         kept=memory.kept or observation.kept,
         keywords=tuple(dict.fromkeys(memory.keywords + observation.keywords)),

@@ -52,7 +52,10 @@ class Announcements:
         """The question in a message of several sentences: its last, if it asks. A short message is all question, and so is
         a talk that is handed over, without the names before its lines: what is asked last in it is asked of all of it."""
         if said := _said(text):
-            return Isolated("\n".join(said), last=said[-1])
+            lines, (voice, last) = [line for _, line in said], said[-1]
+            # Who asked a line before and goes on with something else still waits for that answer.
+            waits = not _ASKS.search(last) and any(_ASKS.search(line) for other, line in said if other == voice)
+            return Isolated("\n".join(lines), last="" if waits else last)
         sentences = [s for s in _SENTENCE.findall(text) if s.strip(' \t\r\n"”』」')]
         asking = [i for i, s in enumerate(sentences) if _ASKS.search(s)]
         if not asking or len(sentences) - 1 - asking[-1] > BEHIND:
@@ -77,11 +80,12 @@ def _several(questions: list[str]) -> tuple[str, ...]:
     return tuple(questions) if 1 < len(questions) <= QUESTIONS else ()
 
 
-def _said(text: str) -> list[str]:
-    """What is said in a talk, line by line, where most lines begin with who says them; empty when they do not."""
+def _said(text: str) -> list[tuple[str, str]]:
+    """What is said in a talk, line by line with the mark of who says it, where most lines begin with that; empty when they do not."""
     lines = [line for line in text.splitlines() if line.strip()]
-    turns = sum(_TURN.match(line) is not None for line in lines)
-    return [_TURN.sub("", line, count=1) for line in lines] if turns > 1 and 2 * turns > len(lines) else []
+    said = [(turn.group().strip(), line[turn.end() :]) if (turn := _TURN.match(line)) else ("", line) for line in lines]
+    turns = sum(bool(voice) for voice, _ in said)
+    return said if turns > 1 and 2 * turns > len(lines) else []
 
 
 def quoted(text: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from jiyi.domain.belief import Observation
 from jiyi.domain.language import language_of
-from jiyi.domain.memory import Category, Evidence, Language, Memory, Message, Mode, Role, Source, Status, Triple
+from jiyi.domain.memory import Category, Language, Memory, Message, Mode, Role, Source, Triple
 from jiyi.domain.relations import COMPANY, USER, Relation, Vocabulary, render
 from jiyi.pipelines.distil import Distiller, category_of, keywords_of
 from jiyi.pipelines.distilling.normalising import DATE
@@ -25,10 +25,8 @@ from jiyi.pipelines.redacting import Redaction
 
 _USER = frozenset({"user", "the user", "i", "me", "@user", "用户", "我", "本人"})
 _COMPANY = frozenset({"company", "@company", "our company", "our team", "公司", "我们公司", "我司", "贵司", "我们"})
-_BRACKETS = re.compile(r"[（(][^（）()]*[)）]")
 _NAMED = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][a-z]+|《|\d")
 _LIST = re.compile(r"[、,，/]|和|与|及|\band\b|&")
-PROJECT = "project"
 _OF_USER = ("用户的", "the user's ", "user's ")
 
 
@@ -74,8 +72,6 @@ class Candidates:
             observation = self._observation(candidate, messages)
             if isinstance(observation, str):
                 dropped[observation] += 1
-            elif (fuller := self._fuller(observation, known, believed, messages)) is not None:
-                found.append(fuller)
             elif not self.redaction.tells(observation):
                 dropped["nothing but a private number"] += 1
             elif self._known(observation, [*known, *found], believed):
@@ -182,7 +178,7 @@ class Candidates:
             return None  # of one value at a time, it would stand in the way of the one that is said
         candidate = replace(candidate, object=self.pointing.named(candidate.object, language))
         subject = self._subject(relation, candidate.subject, language, finding)
-        if subject == COMPANY and PROJECT in relation.of:
+        if subject == COMPANY and relation.passing:
             thing = self.pointing.thing(candidate.content, language)
             subject = COMPANY if thing == "" else thing  # User's mill stands as it does, whatever User's company does
         negated = candidate.mode is Mode.DENIAL
@@ -255,59 +251,6 @@ class Candidates:
 
     # ------------------------------------------------------------------ doubles
 
-    def _fuller(
-        self, one: Observation, rules: Sequence[Observation], believed: Sequence[Memory], messages: Sequence[Message]
-    ) -> Observation | None:
-        """The fact that the rules read in the same words, told in a sentence that tells more: one memory, in the fuller words
-        (User went to a fair | User went to a fair with Ann and won a prize); None where there is no such fact, or several."""
-        if one.key:
-            return None
-        told = {(o.key, o.value): (o.triple, o.text, o.evidence, o.keywords) for o in rules if o.source is one.source}
-        told |= {
-            (m.key, m.value): (m.triple, m.text, m.evidence, m.keywords)
-            for m in believed
-            if m.status is Status.LIVE and m.source is one.source
-        }
-        same = [
-            (value, triple, keywords)
-            for (_, value), (triple, text, evidence, keywords) in told.items()
-            if triple is not None and self._completes(one, triple, text, evidence, messages)
-        ]
-        if len(same) != 1:
-            return None
-        [(value, triple, keywords)] = same
-        return replace(one, value=value, triple=triple, keywords=keywords, fuller=True)
-
-    def _completes(
-        self, one: Observation, triple: Triple, text: str, evidence: Sequence[Evidence], messages: Sequence[Message]
-    ) -> bool:
-        """Whether a sentence says all that a fact of something that happened says, on no other messages, and more."""
-        relation = self.vocabulary.get(triple.relation)
-        if relation is None or relation.category is not Category.EVENT or triple.negated:
-            return False
-        if not {e.message for e in one.evidence} <= {e.message for e in evidence}:
-            return False  # what is forgotten of another message must not stay in its words
-        if not any(
-            e.message == o.message and e.start < o.end and o.start < e.end for e in one.evidence for o in evidence
-        ):
-            return False
-        if self.distiller.fold(triple.object) not in self.distiller.fold(one.text) or self.support.covers(
-            text, one.text
-        ):
-            return False
-        if self.support.covers(one.text, _BRACKETS.sub("", text)):
-            return True
-        # We had a picnic is told as "attended a picnic": then what was said is what must stand there.
-        said = {m.seq: m.text for m in messages}
-        return any(
-            self._retells(one.text, said[e.message][e.start : e.end], triple) for e in evidence if e.message in said
-        )
-
-    def _retells(self, text: str, said: str, triple: Triple) -> bool:
-        """Whether a sentence has all the words of a clause, and one of those before the object: what was done with it."""
-        before, found, _ = said.partition(triple.object)
-        return bool(found) and self.support.covers(text, said) and self.support.shares(text, before)
-
     def _known(self, one: Observation, others: Sequence[Observation], believed: Sequence[Memory]) -> bool:
         """Whether the rules, the answer so far, or what an earlier reading of these messages left says it already."""
         if any(self._same(one, o.key, o.value, o.negated, o.text, [e.message for e in o.evidence]) for o in others):
@@ -348,7 +291,12 @@ class Candidates:
             return True
         if value not in one.value or one.triple is None:
             return False
-        return all(self.support.shares(text, name) for name in _NAMED.findall(f" {one.triple.object}"))
+        return self._has_names(text, one.triple)
+
+    def _has_names(self, text: str, triple: Triple) -> bool:
+        """Whether a text has every name of what a triple tells of."""
+        told = self.distiller.fold(text)
+        return all(self.distiller.fold(name) in told for name in _NAMED.findall(f" {triple.object}"))
 
     def _introduced(self, one: Observation, others: Sequence[Observation]) -> bool:
         """Whether a pet or a relative with their name (a brother, Tom) is known by name from the same message."""
@@ -359,7 +307,8 @@ class Candidates:
             o for o in others if o.triple and o.negated is one.negated and shared & {e.message for e in o.evidence}
         ]
         naming = any(o.triple and o.triple.relation == self.distiller.constructions.naming for o in beside)
-        return naming and self.support.covers(" · ".join(o.text for o in beside), one.triple.object)
+        names = _NAMED.search(f" {one.triple.object}") is not None
+        return naming and names and self._has_names(" ".join(o.text for o in beside), one.triple)
 
     def _tells(self, one: Observation, value: str, key: str, negated: bool) -> bool:
         """Whether a sentence adds little to a fact that the same message states: it has the value, and few words besides."""

@@ -2,13 +2,13 @@
 
 Each number, date, name and word of a statement stands in the messages it cites: a number in whatever writing, a date as what
 it means, a word as it is, in another form, or as one that means the same. Only the words of the teller (the user says that …)
-and those that tell nothing by themselves stand nowhere. What the statement denies, the clause it rests on denies, and what it states was neither asked nor supposed.
+stand nowhere. What the statement denies, the clause it rests on denies, and what it states was neither asked nor supposed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -69,11 +69,6 @@ _UNSAID = (
 _COUNTED = r"(?<![周期拜第])(?:{})(?![月号日点年百千万亿])"
 _GAPS = re.compile(r"[\s\"'“”‘’《》「」『』]+")
 _HAN_DIGITS = {"二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10}
-# Clases is no other word than classes, but hoping is another than hopping.
-_TWICE = re.compile(r"([a-z])\1(?!(?:ing|ed|er|est|y)\b)")
-_SHORTEST_SLIP = 6
-# A clause that has so many words of the teller in a statement, and none of its own, is what it rests on.
-_MOST, _FEWEST = 0.75, 4
 _CAPITALS = frozenset({"i", "i'm", "i've", "ok", "user", "user's", *_MONTHS, *_DAYS})
 
 
@@ -91,14 +86,6 @@ class Wording:
     condition: tuple[str, ...]
     told: frozenset[str]
     asking: tuple[str, ...]
-    framing: tuple[str, ...]
-    pointing: tuple[str, ...]
-    counted: tuple[str, ...]
-    possession: tuple[str, ...]
-    teller: tuple[str, ...]
-    unlike: tuple[str, ...]
-    whose: tuple[str, ...]
-    lost: tuple[str, ...]
     same: tuple[tuple[str, ...], ...]
 
 
@@ -106,11 +93,10 @@ def parse_wordings(data: Mapping[str, Any]) -> Mapping[Language, Wording]:
     """Read `vocabulary/support.toml`. Raises: KeyError when it lacks a list."""
     names = (
         "negative", "harmless", "change", "correction", "question", "affirming", "addressed", "condition", "asking",
-        "framing", "pointing", "counted", "possession", "teller", "whose", "lost", "unlike",
     )  # fmt: skip
     return {
         language: Wording(
-            told=frozenset(data[language.value]["told"]) | frozenset(data[language.value]["light"]),
+            told=frozenset(data[language.value]["told"]),
             same=tuple(tuple(group) for group in data[language.value]["same"]),
             **{n: tuple(data[language.value][n]) for n in names},
         )
@@ -119,22 +105,16 @@ def parse_wordings(data: Mapping[str, Any]) -> Mapping[Language, Wording]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """A text folded character by character, its index terms, and its words."""
-
-    text: str
-    terms: frozenset[str]
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Clause(_Text):
-    """A stretch of a message; places stay. `asked`: it ends with a question mark."""
+class Clause:
+    """A stretch of a message, folded character by character, so that places stay. `asked`: it ends with a question mark."""
 
     message: Message
     start: int
     end: int
+    text: str
     asked: bool
+    terms: frozenset[str]
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +146,6 @@ class Support:
         # Whether a denial is borne out is asked of clauses, not of words.
         own = (word for w in wordings.values() for word in (*w.told, *_UNSAID))
         self._own = frozenset(form for word in own for form in self._forms(word))
-        zh = wordings[Language.ZH]
-        self._pointing = frozenset(this + measure for this in zh.pointing for measure in zh.counted)
-        self._unlike = frozenset(word for w in wordings.values() for word in w.unlike)
-        self._framing = [_framing(words) for w in wordings.values() for words in w.framing]
         self._same: dict[str, set[str]] = {}
         for group in (g for w in wordings.values() for g in w.same):
             forms = {form for word in group for form in self._forms(word)}
@@ -211,9 +187,7 @@ class Support:
         if value and not self._holds_value(value, said, at):
             return Finding("a value that is not said")
         words = [w for w in self._words(rest) if names.isdisjoint(self._forms(w))]
-        unsaid = [w for w in words if not any(self._says(w, c) for c in clauses)]
-        unsaid = [w for w in unsaid if not self._cut_otherwise(w, rest, clauses)]
-        if len(unsaid) > self._policy.unsaid:
+        if sum(not any(self._says(w, c) for c in clauses) for w in words) > self._policy.unsaid:
             return Finding("words that are not said")
         return self._attitude(shadow, language, clauses, words, value)
 
@@ -261,22 +235,7 @@ class Support:
         first, second = (frozenset(self._words(self._shadow(t))) for t in (one, other))
         return bool(first | second) and len(first & second) >= self._policy.same * len(first | second)
 
-    def covers(self, whole: str, part: str) -> bool:
-        """Whether a text has all the words of another that tell something, in some form."""
-        there = self._text(self._shadow(whole))
-        return all(self._says(w, there) for w in self._words(self._shadow(part)))
-
-    def shares(self, whole: str, part: str) -> bool:
-        """Whether a text has a word of another, those of the teller included, but for whoever is spoken of."""
-        there = self._text(self._shadow(whole))
-        words = (w for w in self._segmenter.words(self._shadow(part)) if len(w) > 1 and not self._other_form(w))
-        return any(self._says(w, there) for w in words)
-
     # ------------------------------------------------------------------ texts
-
-    def _text(self, text: str) -> _Text:
-        terms = frozenset(self._segmenter.index_terms(text).counts)
-        return _Text(text.lower(), terms, tuple(self._segmenter.words(text)))
 
     def _shadow(self, text: str) -> str:
         return text if text.isascii() else "".join(c if c < "\x80" else self._character(c) for c in text)
@@ -287,9 +246,10 @@ class Support:
         for end, following in ends:
             if text := shadow[start:end].strip():
                 asked = bool(_ASKED.search(shadow[end:following]))
-                read = self._text(text)
+                terms = frozenset(self._segmenter.index_terms(text).counts)
                 first = start + len(shadow[start:end]) - len(shadow[start:end].lstrip())
-                yield Clause(read.text, read.terms, read.words, message, first, first + len(text), asked)
+                words = tuple(self._segmenter.words(text))
+                yield Clause(message, first, first + len(text), text.lower(), asked, terms, words)
             start = following
 
     def _names(self, text: str) -> list[str]:
@@ -310,53 +270,24 @@ class Support:
 
     def _words(self, shadow: str) -> list[str]:
         """The words that carry what a statement says, without those of the teller."""
-        for frame in self._framing:
-            shadow = frame.sub(lambda m: " " * len(m.group()), shadow)
-        return [w for w in self._segmenter.words(shadow) if not self._idle(w)]
-
-    def _idle(self, word: str) -> bool:
-        """Whether a word is one of the teller, or points (这场) and tells nothing."""
-        if word.isdigit() or not any(map(str.isalnum, word)):
-            return True
-        return word in self._pointing or not self._own.isdisjoint(self._forms(word))
+        words = self._segmenter.words(shadow)
+        return [
+            w for w in words if self._own.isdisjoint(self._forms(w)) and not w.isdigit() and any(map(str.isalnum, w))
+        ]
 
     def _forms(self, word: str) -> frozenset[str]:
         """A word as it is compared: English words by their stems too."""
         folded = self._segmenter.fold(word)
         return frozenset([folded]) if _HAN.search(folded) else self._stems(folded) | {folded}
 
-    def _says(self, word: str, clause: _Text) -> bool:
+    def _says(self, word: str, clause: Clause) -> bool:
         """Whether a clause has the word, or one that means the same."""
         forms = self._forms(word)
         if len(word) > 1 and word[0] in "不没":
             forms = forms | {word[1:]}  # whether it is denied is asked of the clause
         if word[0] in _HAN_DIGITS:
             forms = forms | {f"{_HAN_DIGITS[word[0]]}{word[1:]}"}  # 三只 and 3只
-        if any(_stands(w, clause) for w in forms.union(*(self._same.get(form, ()) for form in forms))):
-            return True
-        slip = None if word in self._unlike else _once(word)
-        return slip is not None and any(slip == _once(said) for said in clause.words if said not in self._unlike)
-
-    def _cut_otherwise(self, word: str, text: str, clauses: Sequence[Clause]) -> bool:
-        """Whether what is said can be cut out of the text around a word that is not: 博物馆学|到了 for 博物馆|学到|了."""
-        if not _HAN.fullmatch(word) or len(word) < 3:
-            return False
-        said = {w for c in clauses for w in c.words if len(w) > 1 and _HAN.fullmatch(w)}
-        for match in re.finditer(re.escape(word), text):
-            for start in range(match.start(), max(-1, match.start() - 3), -1):
-                for end in range(match.end(), min(len(text), match.end() + 3) + 1):
-                    if self._made_of(text[start:end], said):
-                        return True
-        return False
-
-    def _made_of(self, text: str, said: Collection[str]) -> bool:
-        """Whether a text is nothing but these words, and words that tell nothing."""
-        if not text:
-            return True
-        return any(
-            (text[:n] in said or self._idle(text[:n])) and self._made_of(text[n:], said)
-            for n in range(1, min(len(text), 6) + 1)
-        )
+        return any(_stands(w, clause) for w in forms.union(*(self._same.get(form, ()) for form in forms)))
 
     @staticmethod
     def _weight(word: str) -> float:
@@ -388,8 +319,7 @@ class Support:
             best = self._best(said_words, clauses)
             if not best:
                 continue
-            alike = [c for c in best if self._agree(self._of_whom(c, part, said_words, language), part, language)]
-            alike = alike or [c for c in self._nearest(part, clauses) if self._agree(c.text, part, language)]
+            alike = [c for c in best if self._agree(c.text, part, language)]
             if not alike:
                 return Finding("a denial that does not agree")
             firm = [c for c in alike if not self._open(c, wording, language)]
@@ -407,31 +337,6 @@ class Support:
         scored = [(self._overlap(words, c), c) for c in clauses]
         top = max((score for score, _ in scored), default=0.0)
         return [c for score, c in scored if score == top] if top > 0 else []
-
-    def _nearest(self, part: str, clauses: Sequence[Clause]) -> list[Clause]:
-        """The clauses that have what a part says but for its nouns, and name no others: so I'd rather not take one. Who is
-        spoken of, and the words that deny, stand there in another form."""
-        told = [w for w in self._segmenter.words(part) if self._idle(w) and not self._other_form(w)]
-        least, whole = max(_FEWEST, _MOST * len(told)), self._text(part)
-        near = (c for c in clauses if sum(self._says(w, c) for w in told) >= least)
-        return [c for c in near if all(self._says(w, whole) for w in self._words(c.text))]
-
-    def _other_form(self, word: str) -> bool:
-        return any(word in w.teller or self.denies(word, language) for language, w in self._wordings.items())
-
-    def _of_whom(self, clause: Clause, part: str, words: Sequence[str], language: Language) -> str:
-        """What of a clause counts for or against a part: where that only tells what somebody has (User has hens), and the clause
-        names it as theirs (my hens can't fly), what it goes on to say of it is another matter."""
-        wording = self._wordings[language]
-        if not part.lower().strip().startswith(wording.possession) or _among(wording.lost, clause.text, language):
-            return clause.text
-        wanted = [self._forms(w) for w in words]
-        for match in (m for whose in wording.whose for m in re.finditer(_standing(whose, language), clause.text)):
-            ahead = self._segmenter.words(clause.text[: match.start()])[-len(words) :]
-            behind = self._segmenter.words(clause.text[match.end() :])[: len(words)]
-            if any([self._forms(w) for w in near] == wanted for near in (ahead, behind)):
-                return clause.text[: match.end()]
-        return clause.text
 
     def _overlap(self, words: Sequence[str], clause: Clause) -> float:
         return sum(self._weight(w) for w in words if self._says(w, clause))
@@ -508,30 +413,7 @@ class _Said:
         return not relative and any(day.startswith(wanted.when.label) for day in self._days)
 
 
-def _framing(words: str) -> re.Pattern[str]:
-    """The word that frames what follows it up to another one: sees … as."""
-    verb, _, joint = words.partition(" … ")
-    if _HAN.search(words):
-        return re.compile(rf"{verb}(?=.*{joint})")
-    return re.compile(rf"\b{verb}\b(?=.*\b{joint}\b)", re.IGNORECASE)
-
-
-def _once(word: str) -> str | None:
-    """A longer word with each of its doubled letters written once; None of a word that is too short for a slip to be told."""
-    if len(word) < _SHORTEST_SLIP or not word.isascii() or not word.isalpha():
-        return None
-    return _TWICE.sub(r"\1", word)
-
-
-def _among(words: Sequence[str], text: str, language: Language) -> bool:
-    return any(_has(f" {text} ", w, language) for w in words)
-
-
-def _standing(word: str, language: Language) -> str:
-    return re.escape(word) if language is Language.ZH else rf"(?<![\w'])(?:{re.escape(word)})(?![\w'])"
-
-
-def _stands(word: str, clause: _Text) -> bool:
+def _stands(word: str, clause: Clause) -> bool:
     if not _HAN.search(word):
         return word in clause.terms
     return word in clause.text or (len(word) > 1 and _apart(word, clause.words))

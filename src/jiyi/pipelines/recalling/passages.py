@@ -226,8 +226,10 @@ class Passages:
         if policy.bridge <= 0 or not first:
             return {}, ()
         pivots: dict[str, float] = {}
+        lending = set[int]()
         for message in unit.messages.get(scope, first):
             if _letters(message.text) <= policy.bridge_letters:
+                lending.add(message.seq)
                 for term in self.indexing.segmenter.query_terms(message.text):
                     if not term.stop and term.text not in asked:
                         pivots[term.text] = max(pivots.get(term.text, 0.0), term.weight)
@@ -242,7 +244,10 @@ class Passages:
         }
         words = tuple(sorted(rare, key=lambda t: (-rare[t], t))[: policy.bridge_words])
         terms = [(word, policy.bridge_person if word in self.people else policy.bridge) for word in words]
-        return {h.seq: h.score for h in unit.text.search(scope, Kind.MESSAGE, terms, policy.hits)}, words
+        hits = unit.text.search(scope, Kind.MESSAGE, terms, policy.hits)
+        # A turn that lends a word gains no more by a person's than by another: it would stand before what it leads to.
+        own = policy.bridge / max((weight for _, weight in terms), default=1.0)
+        return {h.seq: h.score * (own if h.seq in lending else 1.0) for h in hits}, words
 
     def _with_then(self, unit: Unit, scope: Scope, question: Question, found: Found) -> Found:
         """Beside what words found: what was said in a talk then, by whom the question names, if anybody."""
