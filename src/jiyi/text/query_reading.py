@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 # A full stop inside quotation marks ends nothing: 主题是"学会休息。"的讲座在哪？ is one sentence.
@@ -52,10 +52,7 @@ class Announcements:
         """The question in a message of several sentences: its last, if it asks. A short message is all question, and so is
         a talk that is handed over, without the names before its lines: what is asked last in it is asked of all of it."""
         if said := _said(text):
-            lines, (voice, last) = [line for _, line in said], said[-1]
-            # Who asked a line before and goes on with something else still waits for that answer.
-            waits = not _ASKS.search(last) and any(_ASKS.search(line) for other, line in said if other == voice)
-            return Isolated("\n".join(lines), last="" if waits else last)
+            return Isolated("\n".join(line for _, line in said), last=_leading(said))
         sentences = [s for s in _SENTENCE.findall(text) if s.strip(' \t\r\n"”』」')]
         asking = [i for i, s in enumerate(sentences) if _ASKS.search(s)]
         if not asking or len(sentences) - 1 - asking[-1] > BEHIND:
@@ -78,6 +75,13 @@ class Announcements:
 
 def _several(questions: list[str]) -> tuple[str, ...]:
     return tuple(questions) if 1 < len(questions) <= QUESTIONS else ()
+
+
+def _leading(said: Sequence[tuple[str, str]]) -> str:
+    """The last line of a talk; "" where whoever says it asked a line before, goes on with something else, and waits for an answer."""
+    voice, last = said[-1]
+    waits = not _ASKS.search(last) and any(_ASKS.search(line) for other, line in said if other == voice)
+    return "" if waits else last
 
 
 def _said(text: str) -> list[tuple[str, str]]:
