@@ -45,7 +45,7 @@ def _kin(fitter: Fitter, view: View, clause: Clause) -> str:
     if not fitter.says(view, "apposed", clause):
         return ""
     found = compiled(fitter.grammar.kin).findall(view.shadow, clause.start, clause.end)
-    return fitter.grammar.kin_of[found[-1].lower()] if found else ""
+    return fitter.grammar.relative(found[-1]) if found else ""
 
 
 def _at_end(fitter: Fitter, view: View, clause: Clause, kin: str) -> Clause | None:

@@ -186,7 +186,7 @@ class Fitter:
 
         `known` are the subjects and the relations that the sentence states outright.
         """
-        word = match["kin_said"].lower()
+        word = " ".join(match["kin_said"].lower().split())
         name, told = self.grammar.presupposed[word]
         kin = self.grammar.kin_of[word]
         naming, relation = self.vocabulary.get(self.constructions.naming), self.vocabulary.get(name)
@@ -393,13 +393,13 @@ class Fitter:
             return Who("kin" if party in self.relatives else "pronoun", party)
         kin = compiled(self.grammar.kin).search(written) if kind in ("kin", "name") else None
         if kind == "kin":
-            return Who("kin", self.grammar.kin_of[kin.group().lower()]) if kin else None
+            return Who("kin", self.grammar.relative(kin.group())) if kin else None
         if kind == "name" and kin and kin.end() < len(written):
             name = written[kin.end() :].strip(" ,")
             if self._is_class("nobody", name):
                 return None  # 我老公高中…
             # 我表弟李明 is filed under his name.
-            return Who("name", name, self.grammar.kin_of[kin.group().lower()])
+            return Who("name", name, self.grammar.relative(kin.group()))
         if kind == "name":
             return Who("name", written)
         body = kind == "we" and compiled(self.grammar.patterns["bodies"]).fullmatch(written) is not None
@@ -500,7 +500,7 @@ class Fitter:
     def _relative_in(self, words: str) -> str | None:
         """Whom an object like 一个弟弟 or "a black dog" brings in."""
         found = compiled(self.grammar.kin).findall(words)
-        return self.each_of(self.grammar.kin_of[found[-1].lower()]) if found else None
+        return self.each_of(self.grammar.relative(found[-1])) if found else None
 
     def brought_in(self, found: Found) -> str | None:
         """Whom a statement like "I adopted a puppy" brings in, for the pronouns that follow."""

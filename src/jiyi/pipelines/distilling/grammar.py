@@ -9,16 +9,17 @@ header explains the rest. Nothing here knows a relation or a word of either lang
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import count, groupby
+from itertools import count
 from typing import Any
 from unicodedata import normalize
 
 from jiyi.domain.memory import Language, Mode
 from jiyi.domain.relations import WHOEVER, relative_of_user
 from jiyi.errors import SettingsError
+from jiyi.pipelines.distilling.choices import BEGINS, ENDS, by_letter, literal, one_beginning, whole
 
 # A form takes its relation from what was named before it in the message (不对，是 30 万).
 LAST = "@last"
@@ -57,6 +58,8 @@ _BUILT_IN = {
 }
 # Word lists of which it is found out which word was said.
 _FOUND_OUT = ("owner", "kin_said", "name_said", "name_too")
+# Word lists of which no shorter word may stand for a longer one: an ex-wife is no wife, a brother in law no brother.
+_WHOLE = ("kin_word", "kin_said")
 _TRIGGERS = ("{name}", "{verb}", "{deed}")
 _SLOTS = {"object": r".+?", "old": r".+?", "topic": r"[^\s,，:：]{2,12}?", "second": r".+?", "time": f"{TIME}+"}
 # Up to three words that do not begin with who or which it is.
@@ -66,7 +69,6 @@ _PAIR = r"(?:(?:my|our|a|some|the)\s[^,:]{1,30}?|(?-i:[A-Z])[a-z]+)\sand\si(?![a
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _DIGITS = (*"0123456789", *"零〇一二三四五六七八九十百千万两")
 _WORD = re.compile(r"[a-zA-Z]+")
-_BEGINS, _ENDS = r"(?<![a-zA-Z])", r"(?![a-zA-Z])"
 _TOKEN = re.compile(r"\{([a-z_0-9]+)(\*?)(?::([a-z_]+))?\}|([\[\]()|])|( +)|([^{}\[\]()| ]+)")
 
 
@@ -148,6 +150,10 @@ class Grammar:
     cues: Mapping[str, tuple[str, ...]]
     joint: str
     rewrite: tuple[tuple[str, str], ...]
+
+    def relative(self, written: str) -> str:
+        """The subject that a word for a relative is filed under, however it is spaced."""
+        return self.kin_of[" ".join(written.lower().split())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +393,7 @@ class _Builder:
             forms=forms,
             markers=markers,
             subjects=tuple((name, source) for name, _, source in subjects),
-            kin=self.source(("{kin_word}",), "kin_word"),
+            kin=self.translate("{kin_word}", "kin_word"),
             kin_of=self.kin_of,
             one_of=self.one_of,
             presupposed=self.presupposed,
@@ -416,9 +422,9 @@ class _Builder:
     def _choice(self, written: Sequence[str], where: str, depth: int) -> str:
         """One of several; whole words share their boundaries, which is much faster to compile and to run."""
         words = [w for w in written if _WORD.fullmatch(w)]
-        parts = [rf"{_BEGINS}{_by_letter(words)}{_ENDS}"] if len(words) > 1 else []
+        parts = [rf"{BEGINS}{by_letter(words)}{ENDS}"] if len(words) > 1 else []
         parts += [self.translate(w, where, depth) for w in written if len(words) <= 1 or w not in words]
-        return f"(?:{'|'.join(_one_beginning(parts))})"
+        return f"(?:{'|'.join(one_beginning(parts))})"
 
     def needs(self, written: str) -> tuple[tuple[str, ...], ...]:
         """Groups of texts: a text of each stands in whatever the form fits. The most telling ones.
@@ -468,7 +474,7 @@ class _Builder:
             if match.start() != at:
                 break
             at = match.end()
-            word, star, kind, mark, space, literal = match.groups()
+            word, star, kind, mark, space, said = match.groups()
             if word:
                 out.append(self._slot(word, bool(star), kind, where, depth))
             elif mark:
@@ -476,7 +482,7 @@ class _Builder:
             elif space:
                 out.append(self.space)
             else:
-                out.append(_literal(literal))
+                out.append(literal(said))
         if at != len(written):
             raise SettingsError(f"{where}: cannot read {written[at:]!r} in {written!r}")
         if written.count("[") != written.count("]") or written.count("(") != written.count(")"):
@@ -498,7 +504,9 @@ class _Builder:
             return self._choice(self.types[word], f"types.{word}", depth + 1)
         if word not in self.words:
             raise SettingsError(f"{where}: unknown word list or slot {{{word}}}")
-        choice = self._choice(sorted(self.words[word], key=len, reverse=True), f"words.{word}", depth + 1)
+        words = sorted(self.words[word], key=len, reverse=True)
+        kin = word in _WHOLE and self.language is Language.EN
+        choice = whole(words, self.kin_of) if kin else self._choice(words, f"words.{word}", depth + 1)
         if word in _FOUND_OUT:
             return f"(?P<{word}>{choice})"
         # A bounded number, so that no text can make the search explode.
@@ -563,37 +571,3 @@ def _numbered(source: str) -> str:
     """A form may give the subject in several places, a regex may name a group only once."""
     numbers = count(1)
     return re.sub(re.escape("(?P<subject>"), lambda _: f"(?P<subject{next(numbers)}>", source)
-
-
-def _literal(text: str) -> str:
-    """Words of letters match as whole words, so that `hi` is not found in `this`; ASCII ends are bounded."""
-    text = normalize("NFKC", text)
-    source = re.escape(text)
-    if text[0].isascii() and text[0].isalpha():
-        source = _BEGINS + source
-    if text[-1].isascii() and text[-1].isalpha():
-        source += _ENDS
-    return source
-
-
-def _one_beginning(parts: Sequence[str]) -> Iterator[str]:
-    """The sides of a choice; where neighbours begin with a word, that one begins is asked once for all of them."""
-    for bounded, side in groupby(parts, key=lambda part: part.startswith(_BEGINS)):
-        run = list(side)
-        if bounded and len(run) > 1:
-            yield f"{_BEGINS}{_by_letter([part.removeprefix(_BEGINS) for part in run])}"
-        else:
-            yield from run
-
-
-def _by_letter(parts: Sequence[str]) -> str:
-    """A choice, in its order, with the sides that begin with the same letter put together. Sides that begin with other
-    letters cannot fit at the same place, and need not be tried there."""
-    begun: dict[str, list[str]] = {}
-    for part in parts:
-        begun.setdefault(part[0].lower() if part[0].isalpha() else part, []).append(part[1:])
-    sides = [
-        first if not first.isalpha() else first + (rest[0] if len(rest) == 1 else f"(?:{'|'.join(rest)})")
-        for first, rest in begun.items()
-    ]
-    return f"(?:{'|'.join(sides)})"
