@@ -192,7 +192,8 @@ class Fitter:
         naming, relation = self.vocabulary.get(self.constructions.naming), self.vocabulary.get(name)
         if name in known or relation is None or naming is None:
             return []
-        if kin in known and (naming.name not in known or self._tells(kin, told)):
+        tells = self._tells(kin, told) or name in self.constructions.told_by_name
+        if kin in known and (naming.name not in known or tells):
             return []
         start, end = match.span()
         found = Found(told, told, start, match.end("kin_said"), self.language, relation=relation, subject=USER,
@@ -396,8 +397,8 @@ class Fitter:
             return Who("kin", self.grammar.relative(kin.group())) if kin else None
         if kind == "name" and kin and kin.end() < len(written):
             name = written[kin.end() :].strip(" ,")
-            if self._is_class("nobody", name):
-                return None  # 我老公高中…
+            if self._is_class("nobody", name) or compiled(self.grammar.kin).fullmatch(name):
+                return None  # 我老公高中…, 我孩子班主任…
             # 我表弟李明 is filed under his name.
             return Who("name", name, self.grammar.relative(kin.group()))
         if kind == "name":
@@ -420,7 +421,7 @@ class Fitter:
                 return None
             return relation.subject if who.body else COMPANY
         if who.kind in ("user", "we"):
-            return relation.subject
+            return None if talk.hearsay and relation.name in self.constructions.judged else relation.subject
         return who.name or None
 
     # ------------------------------------------------------------------ statements

@@ -180,6 +180,8 @@ class Constructions:
     puts_down: frozenset[str]
     gives_up: frozenset[str]
     spelled_out: frozenset[str]
+    judged: frozenset[str]
+    told_by_name: frozenset[str]
     freely_named: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
@@ -270,6 +272,8 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             puts_down=frozenset(data["puts_down"]),
             gives_up=frozenset(data["gives_up"]),
             spelled_out=frozenset(data["spelled_out"]),
+            judged=frozenset(data["judged"]),
+            told_by_name=frozenset(data["told_by_name"]),
             freely_named=frozenset(relative(kin[c]) for c in data["freely_named"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),
