@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jiyi.domain.closing import Closings, parse_closings
 from jiyi.domain.entities import EntityWords, parse_entities
@@ -41,9 +41,6 @@ from jiyi.text.signs import Signs, parse_signs
 from jiyi.text.synonyms import Synonyms, has_terms, parse_synonyms
 from jiyi.text.times import Times
 from jiyi.text.voice import Voice
-
-if TYPE_CHECKING:
-    pass
 
 DISTILLER_VERSION = 5
 """Raise it with any change of the code that makes the distiller read otherwise: `doctor` then advises to redistil."""
