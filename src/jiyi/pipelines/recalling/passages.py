@@ -88,7 +88,7 @@ class Passages:
             asked, origins = question.part(terms)
             found = self.find(unit, scope, asked)
             words = _together(found)
-            best = max(words.values(), default=0.0)
+            best = max(words.values(), default=0.0) or 1.0  # a word that all of very many turns hold scores 0
             for seq, score in words.items():
                 bits = found.matched.get(seq, 0)
                 scores[seq] = scores.get(seq, 0.0) + score / best
