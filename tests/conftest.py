@@ -35,6 +35,7 @@ COUNTS = {
     "service_seconds": (5, 60),
     "service_users": (40, 200),
     "failover_seconds": (6, 60),
+    "cut_steps": (15, 1),  # tenths by which the number of the statement that is cut grows; 1 is each of them
     "moved_memories": (2_000, 100_000),  # to PostgreSQL and back, killed on the way
 }
 

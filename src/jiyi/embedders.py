@@ -110,9 +110,7 @@ def follow_embedder(store: Store, parts: Parts) -> None:
     if parts.embedding is not None:
         past = {n: spec for n, spec in _past_embedders(store).items() if n != name}
         store.set_meta(EMBEDDERS, json.dumps({**past, name: _spec(parts.settings)}))
-        with store.read() as unit:
-            scopes = list(unit.scopes())
-        for scope in scopes:
+        for scope in store.view(lambda unit: list(unit.scopes())):
             store.write(lambda unit, s=scope: parts.gateway.vectors.request(unit, s))  # type: ignore[misc]
     store.set_meta(EMBEDDER, name)  # last: whoever is killed before does it again
 

@@ -148,9 +148,9 @@ class Engine:
             waits = self._purge_again_at is not None and begun < self._purge_again_at
             if waits or not self.store.erased():
                 return
-            with self.store.read() as unit:
-                forgotten = unit.forgotten.size()
-            if self.parts.carried.size() != forgotten:  # a job forgot a visitor
+            if self.parts.carried.size() != self.store.view(
+                lambda unit: unit.forgotten.size()
+            ):  # a job forgot a visitor
                 self.save_remains()
             try:
                 self.store.purge()
@@ -211,10 +211,13 @@ class Engine:
         if not request.everything:
             self.work_for(scope)  # so that all that rests on it is known
         if dry_run:
-            with self.store.read() as unit:
+
+            def preview(unit: Unit) -> ForgetReceipt:
                 erasure = planned(unit)
                 shown = parts.gateway.preview_erasure(erasure, self._copies(unit, scope))
                 return replace(shown, seal=erasure.seal(key, request))
+
+            return self.store.view(preview)
 
         def work(unit: Unit) -> ForgetReceipt:
             erasure = planned(unit)
@@ -266,24 +269,22 @@ class Engine:
 
     def save_remains(self) -> None:
         """Keep the tombstones beside the database too."""
+
+        def remains(unit: Unit) -> tuple[tuple[int, int], dict[Scope, Remains]]:
+            forgotten = unit.forgotten
+            found = {s: Remains(tuple(forgotten.receipts(s)), tuple(forgotten.tombstones(s))) for s in unit.scopes()}
+            return forgotten.size(), {s: remains for s, remains in found.items() if remains.receipts}
+
         for _ in range(SAVES):
-            with self.store.read() as unit:
-                size = unit.forgotten.size()
-                found = {
-                    s: Remains(tuple(unit.forgotten.receipts(s)), tuple(unit.forgotten.tombstones(s)))
-                    for s in unit.scopes()
-                }
-            self.parts.carried.save({s: remains for s, remains in found.items() if remains.receipts})
-            with self.store.read() as unit:
-                if unit.forgotten.size() == size:
-                    return  # else another process forgot something meanwhile, and may have saved before this one did
+            size, found = self.store.view(remains)
+            self.parts.carried.save(found)
+            if self.store.view(lambda unit: unit.forgotten.size()) == size:
+                return  # else another process forgot something meanwhile, and may have saved before this one did
 
     def carry_forward(self) -> list[Scope]:
         """Forget again what the database does not know to be forgotten because it is an old backup; gives the scopes."""
-        with self.store.read() as unit:
-            here = unit.forgotten.size()
         kept = self.parts.carried.size()
-        if here == kept:
+        if self.store.view(lambda unit: unit.forgotten.size()) == kept:
             return []
         gateway, changed = self.parts.gateway, []
         for scope, remains in self.parts.carried.load().items() if kept != (0, 0) else ():
@@ -301,9 +302,7 @@ class Engine:
     def forget_again(self) -> list[Scope]:
         """Forget what has come back, by whatever way, in every scope; gives the scopes in which something had."""
         found = []
-        with self.store.read() as unit:
-            scopes = list(unit.scopes())
-        for scope in scopes:
+        for scope in self.store.view(lambda unit: list(unit.scopes())):
 
             def work(unit: Unit, scope: Scope = scope) -> bool:
                 receipts = unit.forgotten.receipts(scope)
@@ -332,7 +331,7 @@ class Engine:
             self.parts.gateway.note_verified(unit, scope, len(back), self.clock())
             return unit.forgotten.receipts(scope)
 
-        found = self.store.write(work)
+        found = self.store.write(work, again=True)
         return [replace(r, copies=self.parts.carried.still_there(r.copies)) for r in found]
 
     def wake(self) -> None:
@@ -388,8 +387,7 @@ def _handlers(store: Store, parts: Parts) -> Mapping[str, Handler | Thinking]:
 
     def patterns(job: Job, _now: datetime) -> Handler:
         # A long history is read outside the transaction; what is forgotten meanwhile takes the job away with it.
-        with store.read() as unit:
-            seen = parts.noticing.seen(unit, job.scope)
+        seen = store.view(lambda unit: parts.noticing.seen(unit, job.scope))
 
         def follow(unit: Unit, job: Job, now: datetime) -> None:
             parts.noticing.follow(unit, job.scope, seen, now)

@@ -39,9 +39,7 @@ def follow_graph(store: Store, view: GraphView) -> None:
     identity = _identity(view.vocabulary)
     if store.meta(MADE_WITH) == identity:
         return
-    with store.read() as unit:
-        scopes = list(unit.scopes())
-    for scope in scopes:
+    for scope in store.view(lambda unit: list(unit.scopes())):
         store.write(lambda unit, s=scope: view.rebuild(unit, s))  # type: ignore[misc]
     store.set_meta(MADE_WITH, identity)
 

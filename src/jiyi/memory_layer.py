@@ -112,8 +112,7 @@ class MemoryLayer:
 
     def is_there(self, scope: Scope) -> bool:
         """Whether anything was ever written to it."""
-        with self._store.read() as unit:
-            return unit.messages.last_seq(scope) > 0 or unit.ledger.last_seq(scope) > 0
+        return self._store.view(lambda unit: unit.messages.last_seq(scope) > 0 or unit.ledger.last_seq(scope) > 0)
 
     def _zone(self, name: str | None) -> tzinfo:
         return zone(name or self._parts.settings.timezone)
@@ -133,15 +132,12 @@ class MemoryLayer:
 
     def lag(self) -> JobCounts:
         """Waiting, running and dead jobs of all scopes: how far behind distilling is (SPEC O5)."""
-        with self._store.read() as unit:
-            return unit.jobs.counts(None, self._clock())
+        return self._store.view(lambda unit: unit.jobs.counts(None, self._clock()))
 
     def dead_jobs(self, limit: int = 100, *, tenant: str | None = None) -> list[DeadJob]:
         """Jobs that were given up, oldest first; of all tenants, or of one."""
-        with self._store.read() as unit:
-            if tenant is None:
-                return unit.jobs.dead(limit)
-            return [job for job in unit.jobs.dead(ALL) if job.scope.tenant == tenant][: max(limit, 0)]
+        dead = self._store.view(lambda unit: unit.jobs.dead(limit if tenant is None else ALL))
+        return dead if tenant is None else [job for job in dead if job.scope.tenant == tenant][: max(limit, 0)]
 
     def retry_job(self, job_id: int, *, role: str | None = None, tenant: str | None = None) -> None:
         """Queue a dead job again.
@@ -199,13 +195,11 @@ class MemoryLayer:
 
     def service_keys(self) -> list[ServiceKey]:
         """All keys of services, the oldest first, also those that were revoked."""
-        with self._store.read() as unit:
-            return unit.service_keys.all()
+        return self._store.view(lambda unit: unit.service_keys.all())
 
     def service_key(self, key_id: str) -> ServiceKey | None:
         """The key of that id, also one that was revoked."""
-        with self._store.read() as unit:
-            return unit.service_keys.get(key_id)
+        return self._store.view(lambda unit: unit.service_keys.get(key_id))
 
     def revoke_service_key(self, key_id: str) -> None:
         """From now on it opens nothing. Raises: NotFound: there is none, or it was revoked before."""
@@ -231,8 +225,7 @@ class MemoryLayer:
 
     def visitor(self, token: str) -> Scope | None:
         """Whose token it is, while that visitor lives; None when it opens nothing."""
-        with self._store.read() as unit:
-            return find_visitor(unit, self._store.secret, token, self._clock())
+        return self._store.view(lambda unit: find_visitor(unit, self._store.secret, token, self._clock()))
 
     def link(
         self,
@@ -269,8 +262,7 @@ class MemoryLayer:
             )  # fmt: skip
 
         if dry_run:
-            with self._store.read() as unit:
-                return parts.gateway.preview(plan(unit))
+            return self._store.view(lambda unit: parts.gateway.preview(plan(unit)))
         return self._store.write(lambda unit: parts.gateway.apply(unit, scope, plan(unit)))
 
     def usage(self, limit: int = 20) -> Usage:
@@ -281,8 +273,7 @@ class MemoryLayer:
 
     def scopes(self) -> list[Scope]:
         """Every scope that was ever written to."""
-        with self._store.read() as unit:
-            return list(unit.scopes())
+        return self._store.view(lambda unit: list(unit.scopes()))
 
     def forget_user(
         self, user: str, *, role: str, tenant: str = "default", dry_run: bool = False, surface: str = "library"
@@ -361,21 +352,23 @@ class MemoryLayer:
         """Queue the distilling of all that every scope said, by the rules of now (SPEC C13); returns how many scopes.
         `work()` does it; `scope(...).redistil(dry_run=True)` tells what it would do for one. Paused scopes are left out."""
         now = self._clock()
-        with self._store.read() as unit:
-            scopes = [scope for scope in unit.scopes() if not unit.standings.get(scope).paused]
-        for scope in scopes:
+        awake = self._store.view(lambda unit: [s for s in unit.scopes() if not unit.standings.get(s).paused])
+        for scope in awake:
             self._store.write(lambda unit, s=scope: self._parts.redistiller.begin(unit, s, now))  # type: ignore[misc]
         self._engine.wake()
-        return len(scopes)
+        return len(awake)
 
     def check(self) -> Iterator[Check]:
         """Go through the health of the database and its views, a line at a time."""
         yield from self._store.check(lambda _kind, item: self._parts.indexing.any(item))
         yield from self._parts.redaction.keys.check()
-        with self._store.read() as unit:
-            yield forgotten_check(unit, self._parts.indexing.folding)
-            yield survey(unit, self._parts.settings.retention, self._clock())
-            yield self._parts.graphing.view.check(unit)
+        yield from self._store.view(
+            lambda unit: (
+                forgotten_check(unit, self._parts.indexing.folding),
+                survey(unit, self._parts.settings.retention, self._clock()),
+                self._parts.graphing.view.check(unit),
+            )
+        )
         if self._engine.follower is not None:
             yield self._engine.follower.check()
         yield from self._parts.carried.check()
@@ -391,13 +384,13 @@ class MemoryLayer:
 
     def _check_distilling(self) -> Check:
         identity = self._parts.redistiller.identity
-        with self._store.read() as unit:
-            scopes = [s for s in unit.scopes() if unit.messages.last_seq(s)]
-            older = sum(unit.memories.distilled_by(s) != identity for s in scopes)
+        read_by = self._store.view(
+            lambda unit: [unit.memories.distilled_by(s) for s in unit.scopes() if unit.messages.last_seq(s)]
+        )
         detail = f"rules {identity}, which read all messages"
-        if older:
+        if older := sum(other != identity for other in read_by):
             detail = (
-                f"rules {identity}; {older} of {len(scopes)} users have messages that others read: "
+                f"rules {identity}; {older} of {len(read_by)} users have messages that others read: "
                 "`jiyi redistil --dry-run` shows what reading them again would change"
             )
         return Check("distilling", True, detail)
@@ -412,8 +405,7 @@ class MemoryLayer:
     def _check_vectors(self) -> Check:
         if self._parts.embedding is None:
             return Check("vectors", True, "no embedder: texts are found by their words (`embedder` in the settings)")
-        with self._store.read() as unit:
-            return self._parts.embedding.check(unit)
+        return self._store.view(self._parts.embedding.check)
 
     def info(self) -> StoreInfo:
         info = self._store.info()

@@ -14,6 +14,7 @@ from jiyi.domain.feedback import Feedback, heeded
 from jiyi.domain.forgetting import ForgettingReceipt
 from jiyi.domain.memory import Category, IncomingMessage, Language, Source, Status, parse_id
 from jiyi.domain.plans import Change, Plan, Verb
+from jiyi.domain.profile import Profile
 from jiyi.domain.scope import check_name
 from jiyi.domain.standing import Detail
 from jiyi.domain.summary import WHOLE, SessionSummary
@@ -180,10 +181,13 @@ class ScopedMemory(MemoryReader):
         tongue = None if language is None else read_language(language)
         self._engine.work_for(self._scope)
         where, now, policy = Path(path), self._clock(), self._parts.settings.profile
-        with self._store.read() as unit:
+
+        def render(unit: Unit) -> tuple[Profile, str]:
             if is_there(where) and not overwrite:
                 check_overwriting(unit, self._scope, where, load(where, self._stored), now)
-            profile, text = render_file(unit, self._scope, now, self._zone, policy, tongue)
+            return render_file(unit, self._scope, now, self._zone, policy, tongue)
+
+        profile, text = self._store.view(render)
         save(where, text)
         return WrittenProfile(where, profile, text)
 
@@ -216,10 +220,7 @@ class ScopedMemory(MemoryReader):
             receipt = gateway.preview(plan) if dry_run else gateway.apply(unit, self._scope, plan)
             return ReadProfile(receipt, tuple(found.edits), file.others)
 
-        if dry_run:
-            with self._store.read() as unit:
-                return work(unit)
-        return self._store.write(work)
+        return self._store.view(work) if dry_run else self._store.write(work)
 
     # ---------------------------------------------------------------- changes
 
@@ -391,13 +392,12 @@ class ScopedMemory(MemoryReader):
         With `dry_run` only what waits is distilled, and the answer says what more would happen.
         """
         redistiller, now = self._parts.redistiller, self._clock()
-        if not dry_run:
-            after = self._store.write(lambda unit: self._begin_redistilling(unit, now))
+        if dry_run:
+            self._engine.work_for(self._scope)
+            return self._store.view(lambda unit: redistiller.preview(unit, self._scope, now))
+        after = self._store.write(lambda unit: self._begin_redistilling(unit, now))
         self._engine.work_for(self._scope)
-        with self._store.read() as unit:
-            if dry_run:
-                return redistiller.preview(unit, self._scope, now)
-            return redistiller.outcome(unit, self._scope, after, now)
+        return self._store.view(lambda unit: redistiller.outcome(unit, self._scope, after, now))
 
     def end(self, session: str) -> SessionSummary | None:
         """The session is over: what it said is distilled, by the language model too where there is one, and summarised
@@ -461,8 +461,8 @@ class ScopedMemory(MemoryReader):
             return self._decide(choose(read_detail(detail), past=past), dry_run=dry_run, past=past)
         if past:
             raise InputError('past=True goes with detail="minimal"')
-        with self._store.read() as unit:
-            return read_retention(unit, self._scope, self._parts.settings.retention, self._clock())
+        policy = self._parts.settings.retention
+        return self._store.view(lambda unit: read_retention(unit, self._scope, policy, self._clock()))
 
     def pause(self, *, dry_run: bool = False) -> Receipt:
         """Write nothing at all until `resume`: no message, no memory, no count of reads. Recall goes on.
@@ -503,10 +503,13 @@ class ScopedMemory(MemoryReader):
         self._engine.work_for(self._scope)
         self._engine.note_copy(self._scope, "export", Path(path))
         now, limit = self._clock(), self._parts.settings.limits.archive_bytes
-        with self._store.read() as unit:
+
+        def write(unit: Unit) -> Summary:
             jobs = unit.jobs.counts(self._scope, now)
             left = jobs.waiting + jobs.running + jobs.dead
             return export_scope(unit, self._scope, Path(path), now, zone=self._zone, unfinished=left, limit=limit)
+
+        return self._store.view(write)
 
     def import_(self, path: str | os.PathLike[str], *, dry_run: bool = False) -> Summary:
         """Bring an export back exactly as it was, ledger and numbers included, into a scope that holds nothing.
@@ -549,8 +552,7 @@ class ScopedMemory(MemoryReader):
             )  # fmt: skip
 
         if dry_run:
-            with self._store.read() as unit:
-                return parts.gateway.preview(plan(unit))
+            return self._store.view(lambda unit: parts.gateway.preview(plan(unit)))
         return self._write(lambda unit: parts.gateway.apply(unit, self._scope, plan(unit)))
 
     def _begin_redistilling(self, unit: Unit, now: datetime) -> int:
@@ -568,8 +570,7 @@ class ScopedMemory(MemoryReader):
         if past:
             self._engine.work_for(self._scope)
         if dry_run:
-            with self._store.read() as unit:
-                return parts.gateway.preview(plan(unit)[0])
+            return self._store.view(lambda unit: parts.gateway.preview(plan(unit)[0]))
         if not past:
             return self._write(lambda unit: parts.gateway.apply(unit, self._scope, plan(unit)[0]))
 

@@ -62,8 +62,7 @@ class ModelDistiller:
             ModelError: there is no answer, or none that can be used. The job is tried again or given up with the reason.
         """
         first, last = int(job.payload["first"]), int(job.payload["last"])
-        with store.read() as unit:
-            messages = self._messages(unit, job.scope, first, last)
+        messages = store.view(lambda unit: self._messages(unit, job.scope, first, last))
         if not messages:
             return lambda unit, job, now: None
         candidates = self._read(store, job, messages, now)

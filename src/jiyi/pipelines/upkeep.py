@@ -188,11 +188,7 @@ def keep_up(
         def work(unit: Unit, after: int = after) -> Step:
             return upkeep.step(unit, scope, after, now, actor=actor, dry_run=dry_run)
 
-        if dry_run:
-            with store.read() as unit:
-                step = work(unit)
-        else:
-            step = store.write(work)
+        step = store.view(work) if dry_run else store.write(work)
         scanned, after, due = scanned + step.scanned, step.last, earliest([due, step.due])
         moves += step.moves
         merges += step.merges
@@ -211,8 +207,7 @@ def _count(
         return []
     if not dry_run:
         return store.write(lambda unit: noticing.run(unit, scope, now, actor=actor))
-    with store.read() as unit:
-        return noticing.run(unit, scope, now, actor=actor, dry_run=True)
+    return store.view(lambda unit: noticing.run(unit, scope, now, actor=actor, dry_run=True))
 
 
 def _done_for_today(unit: Unit, scope: Scope, upkeep: Upkeep, due: datetime | None, now: datetime) -> None:

@@ -125,8 +125,7 @@ class Embedding:
         Raises:
             ModelError: the embedder did not answer. The job is tried again or given up with the reason.
         """
-        with store.read() as unit:
-            batch = self._missing(unit, job.scope)
+        batch = store.view(lambda unit: self._missing(unit, job.scope))
         if batch is None:
             return self._whole
         rows = self.current.documents(list(batch.texts.values())).tolist() if batch.texts else []

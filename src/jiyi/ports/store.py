@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from jiyi.asked_again import asked_again
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
@@ -119,6 +120,15 @@ class Store(Protocol):
                 wrote of the scope is always there (SPEC O2). Without it the snapshot is of this moment.
         """
 
+    def view(self, work: Callable[[Unit], T], scope: Scope | None = None) -> T:
+        """`work` on a snapshot of `read`, and what it returns; on another one where the server was lost under the first, so
+        it must have no effect that a second run would double (SPEC O2).
+
+        Raises:
+            StoreAway: no server of the database answers.
+        """
+        return _viewed(self, work, scope)
+
     def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         """Run `work` in a transaction and return its result once it is durable.
 
@@ -172,3 +182,9 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Finish queued writes and let go of every handle. Closing twice is fine."""
+
+
+@asked_again
+def _viewed(store: Store, work: Callable[[Unit], T], scope: Scope | None) -> T:
+    with store.read(scope) as unit:
+        return work(unit)

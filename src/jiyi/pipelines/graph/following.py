@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import TypeVar
 from urllib.parse import quote
 
-from jiyi.domain.graph import Link, Telling
+from jiyi.domain.graph import Followed, Link, Telling
 from jiyi.domain.scope import Scope
 from jiyi.errors import EngineUnavailable
 from jiyi.pipelines.graph.exploring import Explorer, Graphing
@@ -52,6 +52,15 @@ class GraphStatus:
     waiting: int
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an engine was told under a claim: the version it has then, and the changes it has heard of."""
+
+    claim: str
+    version: str
+    heard: dict[int, str]
+
+
 class GraphFollower:
     """Tells one engine, one thread at a time, and asks it."""
 
@@ -77,8 +86,7 @@ class GraphFollower:
             if not self._compared:
                 self._compare()
                 self._compared = True
-            with self._store.read() as unit:
-                lagging = unit.graph_feed.lagging()
+            lagging = self._store.view(lambda unit: unit.graph_feed.lagging())
             for scope in lagging:
                 self._tell(scope)
             return len(lagging)
@@ -91,9 +99,7 @@ class GraphFollower:
         """
         with self._lock:
             done = self._compare()
-            with self._store.read() as unit:
-                followed = unit.graph_feed.following()
-            for scope, state in followed.items():
+            for scope, state in self._store.view(lambda unit: unit.graph_feed.following()).items():
                 if not state.level:
                     self._tell(scope)
                     done.append(f"{scope}: told what was left")
@@ -107,9 +113,12 @@ class GraphFollower:
     def _compare(self) -> list[str]:
         """Find by their versions the scopes that the engine has otherwise than the database thinks; gives what was done."""
         done, there = [], self._engine.owners(self.prefix)
-        with self._store.read() as unit:
+
+        def known(unit: Unit) -> tuple[list[Scope], dict[Scope, Followed], set[Scope]]:
             scopes, followed = list(unit.scopes()), unit.graph_feed.following()
-            empty = {s for s in scopes if s not in followed and unit.graph.count(s) == (0, 0)}
+            return scopes, followed, {s for s in scopes if s not in followed and unit.graph.count(s) == (0, 0)}
+
+        scopes, followed, empty = self._store.view(known)
         for scope in scopes:
             state, owner = followed.get(scope), self.owner(scope)
             if state is None and scope not in empty:
@@ -123,10 +132,10 @@ class GraphFollower:
         return done
 
     def _tell(self, scope: Scope) -> None:
-        with self._store.read() as unit:
+        def tell(unit: Unit) -> Told | None:
             state = unit.graph_feed.state(scope)
             if state is None or state.level:
-                return
+                return None
             heard = unit.graph_feed.waiting(scope, ALL)
             claim = None
             if state.told:
@@ -137,8 +146,12 @@ class GraphFollower:
                 claim = self._engine.claim(self.owner(scope), scope, state.version)
                 assert claim is not None  # who gives no version is never refused
                 self._tell_whole(unit, scope, claim)
-        self._engine.finish(self.owner(scope), claim, state.version)
-        self._store.write(lambda unit: unit.graph_feed.told(scope, state.version, heard))
+            return Told(claim, state.version, heard)
+
+        # Run again it claims anew: what the first run told under its claim was never finished.
+        if (told := self._store.view(tell)) is not None:
+            self._engine.finish(self.owner(scope), told.claim, told.version)
+            self._store.write(lambda unit: unit.graph_feed.told(scope, told.version, told.heard))
 
     def _tell_whole(self, unit: Unit, scope: Scope, claim: str) -> None:
         after = 0
@@ -174,7 +187,8 @@ class GraphFollower:
 
     def _is_right(self, scope: Scope) -> bool:
         """Whether the engine holds all that the database does, and nothing else."""
-        with self._store.read() as unit:
+
+        def is_right(unit: Unit) -> bool:
             state = unit.graph_feed.state(scope)
             reader = self._engine.reader(self.owner(scope))
             if state is None or self._engine.version(self.owner(scope)) != state.version:
@@ -183,6 +197,8 @@ class GraphFollower:
             names = {end for k in here for end in (k.edge.subject, k.edge.object)}
             same_names = unit.graph.named(scope, names) == reader.named(scope, names)
             return here == there and same_names and unit.graph.count(scope) == reader.count(scope)
+
+        return self._store.view(is_right)
 
     # ------------------------------------------------------------------------------ answering
 
@@ -203,9 +219,12 @@ class GraphFollower:
     # ------------------------------------------------------------------------------ looking after
 
     def status(self) -> GraphStatus:
-        with self._store.read() as unit:
-            scopes, lagging = len(unit.graph_feed.following()), len(unit.graph_feed.lagging())
-            waiting = unit.graph_feed.count()
+
+        def counted(unit: Unit) -> tuple[int, int, int]:
+            feed = unit.graph_feed
+            return len(feed.following()), len(feed.lagging()), feed.count()
+
+        scopes, lagging, waiting = self._store.view(counted)
         fault = ""
         try:
             self._engine.owners(self.prefix)

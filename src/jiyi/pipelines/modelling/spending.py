@@ -51,8 +51,7 @@ class Spending:
         return (tokens_in * self.policy.price_in + tokens_out * self.policy.price_out) / MILLION
 
     def today(self, store: Store, now: datetime) -> Spent:
-        with store.read() as unit:
-            return unit.model_calls.spent(day_of(now, self.zone), self.model.name)
+        return store.view(lambda unit: unit.model_calls.spent(day_of(now, self.zone), self.model.name))
 
     def _check(self, store: Store, question: Question, now: datetime) -> None:
         spent = self.today(store, now)
@@ -89,8 +88,7 @@ class EmbeddingMeter(Meter):
 
     def check(self, tokens: int) -> None:
         now, policy = self._clock(), self._policy
-        with self._store.read() as unit:
-            spent = unit.model_calls.spent(day_of(now, self._zone), self._model)
+        spent = self._store.view(lambda unit: unit.model_calls.spent(day_of(now, self._zone), self._model))
         if policy.tokens_per_day and spent.tokens + tokens > policy.tokens_per_day:
             raise SpendingLimitReached(
                 f"{spent.tokens:,} of {policy.tokens_per_day:,} tokens of {day_of(now, self._zone).date()} are spent on embedding: "
@@ -146,8 +144,8 @@ class Usage:
 
 def read_usage(store: Store, settings: Settings, model: str | None, now: datetime, limit: int) -> Usage:
     today = day_of(now, zone(settings.timezone))
-    with store.read() as unit:
-        return Usage(
+    return store.view(
+        lambda unit: Usage(
             model=model,
             today=unit.model_calls.spent(today),
             month=unit.model_calls.spent(today - timedelta(days=29)),
@@ -155,3 +153,4 @@ def read_usage(store: Store, settings: Settings, model: str | None, now: datetim
             money_per_day=settings.model.money_per_day,
             calls=tuple(unit.model_calls.latest(limit)),
         )
+    )

@@ -46,7 +46,8 @@ class Gathered(Generic[T]):
             if not notes:
                 return
             try:
-                self._store.write(lambda unit: self._write(unit, notes))
+                # Again also where it may have been kept: a read that is counted twice is worth less than a read that fails.
+                self._store.write(lambda unit: self._write(unit, notes), again=True)
             except StoreError:
                 with self._lock:
                     self._notes = [*notes, *self._notes][-MOST:]

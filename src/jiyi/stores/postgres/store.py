@@ -21,6 +21,7 @@ from typing import TypeVar, cast
 
 import psycopg
 
+from jiyi.asked_again import asked_again
 from jiyi.domain.memory import Memory, Message
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
@@ -260,6 +261,7 @@ class PostgresStore(Store):
 
     # ------------------------------------------------------------------------------ the database itself
 
+    @asked_again
     def meta(self, name: str) -> str | None:
         with self._snapshot() as unit:
             unit.access.operate()
@@ -280,6 +282,7 @@ class PostgresStore(Store):
     def secret(self) -> bytes:
         return self._secret
 
+    @asked_again
     def info(self) -> StoreInfo:
         with self._snapshot() as unit:
             return care.info(unit.access, self.place)
@@ -301,25 +304,24 @@ class PostgresStore(Store):
         """
         names = chosen_indexes(memory, message)
         self.write_here(lambda unit: care.choose_indexes(unit.access, names))
-        with self._snapshot() as unit:
-            scopes = unit.scopes()
-        for scope in scopes:
+        for scope in self.view(lambda unit: list(unit.scopes())):
             self.write_here(lambda unit, scope=scope: care.empty_text_index(unit, scope))  # type: ignore[misc]
 
     def repair(self) -> list[str]:
         """*Operator.* Make counters and queues right again; returns what was done, one line each."""
-        with self._snapshot() as unit:
-            scopes = unit.scopes()
+        scopes = self.view(lambda unit: list(unit.scopes()))
         done = [line for scope in scopes for line in self.write_here(lambda unit, s=scope: care.repair(unit, s))]  # type: ignore[misc]
         with self._owner() as connection:
             return done + pgvector.put_right(connection, self.place)
 
+    @asked_again
     def erased(self) -> bool:
         with self._snapshot() as unit:
             unit.access.operate()
             sql = "SELECT 1 FROM store_setting WHERE starts_with(name, %s) LIMIT 1"
             return unit.access.value(sql, (f"{ERASED}.",)) is not None
 
+    @asked_again
     def purge(self) -> None:
         """*Operator.* Write the tables that something was erased from anew. What the write-ahead log, standbys and backups of
         the server hold is not reached from here."""
