@@ -129,7 +129,15 @@ class UnreadableLines(InputError):
 
 
 class NotFound(JiyiError, LookupError):
-    """An id that this scope does not hold."""
+    """An id that this scope does not hold.
+
+    `what` was looked for: "memory", "message", "plan", …; a surface knows where such are listed. Empty where the message says
+    what to do.
+    """
+
+    def __init__(self, message: str, what: str = "") -> None:
+        super().__init__(message)
+        self.what = what
 
 
 class PlanRefused(JiyiError):

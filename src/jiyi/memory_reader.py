@@ -250,7 +250,7 @@ class MemoryReader:
         name = self._stored_name(after)
         place = next((n for n, info in enumerate(every) if info.session == name), None)
         if place is None:
-            raise NotFound(f"no session {after!r} here")
+            raise NotFound(f"no session {after!r} here", "session")
         return every[place + 1 :][:limit]
 
     @asked_again
@@ -574,7 +574,7 @@ class MemoryReader:
     def _memory(self, unit: Unit, memory: str) -> Memory:
         found = unit.memories.get(self._scope, [parse_id(memory, "m")])
         if not found:
-            raise NotFound(f"no memory {memory} here")
+            raise NotFound(f"no memory {memory} here", "memory")
         return found[0]
 
     def _stored_name(self, name: N) -> N:

@@ -223,8 +223,18 @@ def test_changes_of_what_is_not_there_exit_with_3(jiyi: Cli) -> None:
 
 
 def test_an_error_names_the_command_that_helps(jiyi: Cli) -> None:
-    assert "no memory m999 here; `jiyi memories` shows them" in jiyi("correct", "m999", "x", code=3).stderr
-    assert "`jiyi ledger` shows them" in jiyi("undo", "p999", code=3).stderr
+    for asked, command in (
+        (("correct", "m999", "x"), "memories"),
+        (("forget", "m999"), "memories"),
+        (("feedback", "m999", "wrong"), "memories"),
+        (("history", "--around", "s999"), "summaries"),
+        (("history", "--around", "h999"), "history"),
+        (("answer", "q999", "yes"), "questions"),
+        (("end", "nowhere"), "sessions"),
+        (("undo", "p999"), "ledger"),
+        (("graph", "neighbours", "火星"), "graph entities"),
+    ):
+        assert jiyi(*asked, code=3).stderr.endswith(f"; `jiyi {command}` shows them\n")
     assert "`jiyi ledger` shows them" in jiyi("undo", code=2).stderr
     for group in ("graph", "key", "rules"):
         assert jiyi(group, code=2).stderr.endswith(

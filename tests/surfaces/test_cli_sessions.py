@@ -38,7 +38,7 @@ def test_a_session_of_small_talk_and_one_that_never_was(jiyi: Cli) -> None:
     ended = jiyi("end", "chat")
     assert (ended.stdout, "nothing worth summarising" in ended.stderr) == ("", True)
     assert jiyi.json("end", "chat") == {"session": "chat", "summary": None}
-    assert "`jiyi sessions` lists them" in jiyi("end", "nowhere", code=3).stderr
+    assert "`jiyi sessions` shows them" in jiyi("end", "nowhere", code=3).stderr
 
 
 def test_distilling_again_by_the_same_rules_changes_nothing(jiyi: Cli) -> None:

@@ -75,7 +75,7 @@ def test_errors_of_the_command_line_speak_of_commands(jiyi: Cli) -> None:
         assert result.stderr.strip()
         assert "()" not in result.stderr
         assert "=" not in result.stderr
-    assert "`jiyi sessions` lists them" in failed[2].stderr
+    assert "`jiyi sessions` shows them" in failed[2].stderr
     assert jiyi("summaries", "--session", "s1").exit_code == 0
     assert (
         "no time zone 'Mars/X': use a name such as Asia/Shanghai" in jiyi("--tz", "Mars/X", "memories", code=1).stderr

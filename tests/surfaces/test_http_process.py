@@ -261,6 +261,7 @@ def test_what_cannot_be_served_is_said_and_not_served(jiyi: Cli) -> None:
     ):
         failed = jiyi(*args, code=3 if "revoke" in args else 1, **environment)
         assert words in failed.stderr, failed.stderr
+    assert not (jiyi.home / "k.pem").exists()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for args in (("serve",), ("mcp", "--http")):

@@ -69,7 +69,9 @@ class Answering:
         number = parse_id(question, "q")
         asked = next((q for q in self.questions(unit, scope, occasion.now, zone) if q.number == number), None)
         if asked is None:
-            raise NotFound(f"no open question {question} here: it may be answered already. Look at what is asked now")
+            raise NotFound(
+                f"no open question {question} here: it may be answered already. Look at what is asked now", "question"
+            )
         answer = read_answer(asked, text, self.words)
         if answer.kind is Kind.STATEMENT:
             return self._stated(unit, scope, asked, text, occasion, zone)

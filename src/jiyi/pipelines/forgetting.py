@@ -239,7 +239,7 @@ class Forgetting:
 
     def _memory(self, unit: Unit, scope: Scope, seq: int, pictures: Pictures) -> _Target:
         if seq not in pictures:
-            raise NotFound(f"no memory {memory_id(seq)} here")
+            raise NotFound(f"no memory {memory_id(seq)} here", "memory")
         memory = pictures[seq][0]
         target, own = (
             _Target({seq: pictures[seq][0]}),
@@ -315,7 +315,7 @@ class Forgetting:
         found = unit.messages.window(scope, session=session, limit=max(unit.messages.last_seq(scope), 1))
         told = any(_was_told(e, session) for m, *_ in pictures.values() for e in m.evidence)
         if not found and not told:
-            raise NotFound(f"no session {session!r} here: look it up in the list of sessions")
+            raise NotFound(f"no session {session!r} here: look it up in the list of sessions", "session")
         return _Target(whole={m.seq for m in found}, told=session, ever=False)
 
     def _time(self, unit: Unit, scope: Scope, request: Request, pictures: Pictures) -> _Target:

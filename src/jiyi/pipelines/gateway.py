@@ -189,7 +189,7 @@ class Gateway:
         """
         entry = unit.ledger.get(scope, seq)
         if entry is None:
-            raise NotFound(f"no plan {plan_id(seq)} here: the ledger lists them")
+            raise NotFound(f"no plan {plan_id(seq)} here: the ledger lists them", "plan")
         current = {m.seq: m for m in unit.memories.get(scope, [c.seq for c in entry.plan.changes])}
         return self.apply(unit, scope, undo(entry, current, actor, now, unit.standings.get(scope)))
 

@@ -50,7 +50,7 @@ def read_history(
     if around[:1] == "s":
         found_summary = unit.summaries.get(scope, [parse_id(around, "s")])
         if not found_summary:
-            raise NotFound(f"no summary {around} here")
+            raise NotFound(f"no summary {around} here", "summary")
         return History(tuple(_opened(unit, scope, found_summary[0], limit)))
     centre = _turn(unit, scope, around)
     place, here = _place(centre), centre.session
@@ -63,7 +63,7 @@ def read_history(
 def _turn(unit: Unit, scope: Scope, handle: str) -> Message:
     found = unit.messages.get(scope, [parse_id(handle, "h")])
     if not found or found[0].forgotten:
-        raise NotFound(f"no history message {handle} here")
+        raise NotFound(f"no history message {handle} here", "message")
     return found[0]
 
 
@@ -94,7 +94,7 @@ def read_versions(unit: Unit, scope: Scope, what: str, facts: FactFinder) -> lis
         return sorted(chain, key=oldest_first)
     found = unit.memories.get(scope, [parse_id(what, "m")])
     if not found:
-        raise NotFound(f"no memory {memory_id(parse_id(what, 'm'))} here")
+        raise NotFound(f"no memory {memory_id(parse_id(what, 'm'))} here", "memory")
     if found[0].key:
         return sorted(unit.memories.believed(scope, [found[0].key]), key=oldest_first)
     return sorted(_linked(unit.memories.listing(scope, status=None), found[0]), key=oldest_first)

@@ -532,7 +532,7 @@ def known_node(explorer: Explorer, name: str) -> str:
     """The node of a name, or of the user's own side. Raises: NotFound."""
     node = explorer.node_of(name)
     if node is None:
-        raise NotFound(f"no memory speaks of {name!r}: look among the entities for what they speak of")
+        raise NotFound(f"no memory speaks of {name!r}: look among the entities for what they speak of", "entity")
     return node
 
 

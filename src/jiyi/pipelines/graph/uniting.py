@@ -54,7 +54,9 @@ def unite(
     one, other = names
     named = [view.words.named(name) for name in names]
     if not unit.graph.named(scope, names) and not unit.graph.alike(scope, [n.base for n in named]):
-        raise NotFound(f"no memory speaks of {one!r} or of {other!r}: look among the entities for what they speak of")
+        raise NotFound(
+            f"no memory speaks of {one!r} or of {other!r}: look among the entities for what they speak of", "entity"
+        )
     if apart and named[0].spelling == named[1].spelling:
         raise InputError(f"{one} and {other} are one name in two writings: they cannot be told apart")
     relation = _relation(view)

@@ -35,6 +35,15 @@ def make_key_pair(path: Path) -> bool:
     return True
 
 
+def check_issuing(policy: IdentityPolicy) -> None:
+    """Whether a token could be issued: ask before a key is made for it. Raises: SettingsError: no issuer or audience is set."""
+    if not policy.issuer or not policy.audience:
+        raise SettingsError(
+            "identity.issuer and identity.audience are missing: the token must name what the service trusts, so set both in "
+            "jiyi.toml, under [identity]"
+        )
+
+
 def issue(
     path: Path,
     policy: IdentityPolicy,
@@ -50,11 +59,7 @@ def issue(
     Raises:
         SettingsError: no issuer or audience is set. InputError: no such key, or a name that cannot be one.
     """
-    if not policy.issuer or not policy.audience:
-        raise SettingsError(
-            "identity.issuer and identity.audience are missing: the token must name what the service trusts, so set both in "
-            "jiyi.toml, under [identity]"
-        )
+    check_issuing(policy)
     scope = Scope(user, tenant)
     try:
         key = ECKey.import_key(path.read_bytes())
@@ -63,7 +68,7 @@ def issue(
     except (OSError, JoseError, ValueError):
         raise InputError(f"{path} holds no private key of P-256 in PEM") from None
     at = int(now.timestamp())
-    claims = {"iss": policy.issuer, "aud": policy.audience, "iat": at, "exp": at + round(seconds)}
+    claims: dict[str, object] = {"iss": policy.issuer, "aud": policy.audience, "iat": at, "exp": at + round(seconds)}
     if shared:
         if not policy.shared_claim:
             raise SettingsError("identity.shared_claim is missing: it says where a token names shared memories")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -44,8 +44,26 @@ EXIT_CODES: Sequence[tuple[type[BaseException], int]] = (
     (JiyiError, ERROR),
 )
 """The first that fits counts. Wrong usage of the command line itself is 2."""
-WAYS_ON: Sequence[tuple[type[BaseException], str]] = ((MemoryPaused, "run `jiyi resume`"),)
-"""The command that helps, where an error cannot name it: what is below the surfaces knows no commands."""
+LISTED_BY: Mapping[str, str] = {
+    "memory": "jiyi memories",
+    "message": "jiyi history",
+    "summary": "jiyi summaries",
+    "session": "jiyi sessions",
+    "question": "jiyi questions",
+    "plan": "jiyi ledger",
+    "entity": "jiyi graph entities",
+}
+"""The command that shows what there is, by what was not found."""
+
+
+def way_on(error: BaseException) -> str:
+    """The command that helps, where an error cannot name it: what is below the surfaces knows no commands."""
+    match error:
+        case MemoryPaused():
+            return ": run `jiyi resume`"
+        case NotFound(what=what) if what in LISTED_BY:
+            return f"; `{LISTED_BY[what]}` shows them"
+    return ""
 
 
 class Edge(TyperGroup):
@@ -79,8 +97,7 @@ class Edge(TyperGroup):
             _complain("Usage", _usage(error), as_json)
             code = error.exit_code
         except (JiyiError, OSError) as error:
-            ways = "".join(f": {way}" for kind, way in WAYS_ON if isinstance(error, kind))
-            _complain(type(error).__name__, f"{error}{ways}", as_json)
+            _complain(type(error).__name__, f"{error}{way_on(error)}", as_json)
             code = next((code for kind, code in EXIT_CODES if isinstance(error, kind)), ERROR)
         except Exception as error:  # the edge of a command: a user gets a sentence, not a traceback
             if os.environ.get("JIYI_DEBUG"):

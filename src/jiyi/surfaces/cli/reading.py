@@ -246,7 +246,7 @@ def summaries(
     with call.memory() as me:
         found = me.summaries(session)
         if session is not None and not found and not me.history(session=session, limit=1).messages:
-            raise NotFound(f"no session {session!r} here: `jiyi sessions` lists them")
+            raise NotFound(f"no session {session!r} here", "session")
     if not found:
         call.out.note("no summaries yet: a session is summarised when it ends (`jiyi end SESSION`) or falls silent")
     call.out.show(

@@ -114,8 +114,8 @@ def token(
     Point identity.key_file at FILE.pub. In production your login service issues tokens, and its key never comes here.
     """
     testing = _part("jiyi.surfaces.auth.testing")
-    made = testing.make_key_pair(key)
-    if made:
+    testing.check_issuing(call.settings.identity)
+    if testing.make_key_pair(key):
         call.out.note(f"made a new key in {key}, and its public half in {key}.pub")
     text = testing.issue(
         key, call.settings.identity, call.user, call.tenant, role or [Role.USER], call.now, minutes * 60, shared or []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -114,7 +113,9 @@ def _read_lines(data: bytes) -> Iterator[Given]:
         except UnicodeDecodeError as error:
             raise InputError(f"line {number}: not UTF-8 ({error.reason}). Nothing was stored") from None
         except (ValueError, RecursionError) as error:
-            raise InputError(f"line {number}: not a JSON object ({error}). Nothing was stored") from None
+            raise InputError(
+                f'line {number}: not a JSON object ({error}): write {{"role": "user", "text": "…"}}. Nothing was stored'
+            ) from None
         if isinstance(record, dict) and "messages" in record:
             yield from _conversation(record, number)
         elif isinstance(record, dict):
@@ -170,7 +171,7 @@ def end(call: Call, session: Annotated[str, typer.Argument(help="Its name: `jiyi
     """Say that a session is over: what was said in it is learnt and summarised."""
     with call.memory() as me:
         if not me.history(session=session, limit=1).messages:
-            raise NotFound(f"no session {session!r} here: `jiyi sessions` lists them")
+            raise NotFound(f"no session {session!r} here", "session")
         summary = me.end(session)
     if summary is None:
         call.out.note("it held nothing worth summarising")
@@ -179,15 +180,6 @@ def end(call: Call, session: Annotated[str, typer.Argument(help="Its name: `jiyi
 
 
 # ------------------------------------------------------------------ corrections
-
-
-@contextmanager
-def _listed(command: str) -> Iterator[None]:
-    """An id that is not there: the command that lists those that are."""
-    try:
-        yield
-    except NotFound as error:
-        raise NotFound(f"{error}; `{command}` shows them") from None
 
 
 Memory = Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, such as m42: `jiyi memories` shows them.")]
@@ -205,8 +197,7 @@ def correct(call: Call, memory: Memory, text: Right) -> None:
     """
     with call.layer() as layer:
         me = call.of(layer)
-        with _listed("jiyi memories"):
-            receipt = me.correct(memory, text)
+        receipt = me.correct(memory, text)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, "corrected"))
 
@@ -259,7 +250,6 @@ def undo(
     """Take a plan back: every memory it touched is again as it was."""
     with call.layer() as layer:
         me = call.of(layer)
-        with _listed("jiyi ledger"):
-            receipt = me.undo(plan)
+        receipt = me.undo(plan)
         call.work(layer)
         call.out.show(receipt_document(receipt, me, call.zone), receipt_lines(receipt, f"undid {plan}"))
