@@ -180,7 +180,11 @@ class SqlitePolicy:
     kept_from: int = 500
     # So do the vectors of users that are asked about again: so many MB together (0: none). 100,000 of 512 numbers take 51 MB.
     kept_vectors_mb: int = 128
-    # Neither stays longer than so after its last use.
+    # And where their messages stand, so many of all users together (0: none): some 300 bytes each.
+    kept_places: int = 50_000
+    # And their memories, so many of all users together (0: none): some 2 KB each.
+    kept_memories: int = 5_000
+    # None of it stays longer than so after its last use.
     kept_seconds: float = 60.0
 
 

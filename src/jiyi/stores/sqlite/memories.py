@@ -11,25 +11,24 @@ from jiyi.domain.encoding import (
     optional_micros,
 )
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import Evidence, Memory, Status, Tier
+from jiyi.domain.memory import Memory, Status, Tier
 from jiyi.domain.plans import Change
 from jiyi.domain.scope import Scope
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError
 from jiyi.ports import Memories
 from jiyi.stores.encoding import stored_instant
-from jiyi.stores.numbering import MAX_SEQ, at_most, seq_of
+from jiyi.stores.numbering import MAX_SEQ, Row, at_most, seq_of
 from jiyi.stores.rows import (
     EVIDENCE_COLUMNS,
     MEMORY_COLUMNS,
     aging_of,
-    evidence_of,
     evidence_row,
-    memory_of,
     memory_row,
     only_moved,
 )
 from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, row_key
+from jiyi.stores.sqlite.kept_memories import KeptMemories
 
 COLUMNS = f"key, {MEMORY_COLUMNS}"
 _STORED = f"owner, {COLUMNS}"
@@ -47,8 +46,12 @@ _AGING = """
 
 
 class SqliteMemories(Memories):
-    def __init__(self, access: Access) -> None:
+    """`rewritten`: owners some of whose memories were changed or erased in this unit."""
+
+    def __init__(self, access: Access, kept: KeptMemories) -> None:
         self._access = access
+        self._kept = kept
+        self.rewritten: set[int] = set()
 
     # ------------------------------------------------------------------------------ reading
 
@@ -191,10 +194,10 @@ class SqliteMemories(Memories):
             SELECT memory, message, {EVIDENCE_COLUMNS} FROM evidence
             WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, position
         """
-        evidence: dict[int, list[Evidence]] = {}
-        for memory, *said in self._access.rows(sql, (json.dumps([r[0] for r in rows]),)):
-            evidence.setdefault(memory, []).append(evidence_of(said))
-        return [memory_of(row, tuple(evidence.get(row[0], ()))) for row in rows]
+        said: dict[int, list[Row]] = {}
+        for row in self._access.rows(sql, (json.dumps([r[0] for r in rows]),)):
+            said.setdefault(row[0], []).append(row)
+        return self._kept.made(rows, said)
 
     # ------------------------------------------------------------------------------ writing
 
@@ -219,6 +222,8 @@ class SqliteMemories(Memories):
 
     def write(self, scope: Scope, changes: Sequence[Change]) -> None:
         owner = self._access.make_owner(scope)
+        if any(change.before is not None for change in changes):
+            self.rewritten.add(owner)
         for change in changes:
             if change.after is not None and only_moved(change.before, change.after):
                 self._move(owner, change.after)

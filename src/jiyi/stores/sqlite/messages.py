@@ -17,7 +17,8 @@ from jiyi.stores.encoding import labels_to_json
 from jiyi.stores.numbering import MAX_SEQ, at_most
 from jiyi.stores.rows import MESSAGE_COLUMNS, fresh_messages, message_of, message_row, numbered
 from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, note_erasure, row_key
-from jiyi.stores.sqlite.letters import REWRITTEN, Letters
+from jiyi.stores.sqlite.kept import Kept
+from jiyi.stores.sqlite.letters import REWRITTEN
 
 COLUMNS = f"key, {MESSAGE_COLUMNS}"
 
@@ -25,9 +26,9 @@ COLUMNS = f"key, {MESSAGE_COLUMNS}"
 class SqliteMessages(Messages):
     """`rewritten`: owners some of whose messages were rewritten in this unit."""
 
-    def __init__(self, access: Access, letters: Letters) -> None:
+    def __init__(self, access: Access, kept: Kept) -> None:
         self._access = access
-        self._letters = letters
+        self._kept = kept
         self.rewritten: set[int] = set()
 
     def add(self, scope: Scope, messages: Sequence[IncomingMessage]) -> list[tuple[Message, bool]]:
@@ -65,7 +66,17 @@ class SqliteMessages(Messages):
         owner = self._access.owner(scope)
         if owner is None or not seqs:
             return []
-        return list(map(Place._make, self._access.rows(_PLACES, (key_list(owner, seqs),))))
+        return self._kept.places.of(self._access, owner, seqs, lambda some: self._places(owner, some))
+
+    def _places(self, owner: int, seqs: Collection[int]) -> list[Place]:
+        # What a text is like is seen here: SQLite counts its characters from the front to find the last ones.
+        found = []
+        for key, session, voice, at, text in self._access.rows(_PLACES, (key_list(owner, seqs),)):
+            end = text[-ASKS_WITHIN:]
+            asks = "?" in end or "？" in end
+            found.append(Place(key & MAX_SEQ, session, voice, at, asks, len(text.encode("utf-8", "replace"))))
+        found.sort()
+        return found
 
     def by_id(self, scope: Scope, message_id: str) -> Message | None:
         owner = self._access.owner(scope)
@@ -123,7 +134,7 @@ class SqliteMessages(Messages):
         owner = self._access.owner(scope)
         if owner is None or not needles:
             return []
-        if (seqs := self._letters.holding(self._access, owner, needles, at_most(limit))) is not None:
+        if (seqs := self._kept.letters.holding(self._access, owner, needles, at_most(limit))) is not None:
             return self.get(scope, seqs)[::-1]
         holds = " OR ".join(["instr(text, ?)"] * len(needles))
         sql = (
@@ -188,8 +199,7 @@ class SqliteMessages(Messages):
         self._access.raise_counter(owner, "message", numbers[-1])
 
 
-_PLACES = f"""
-    SELECT key & {MAX_SEQ}, session, coalesce(name, role), at,
-           instr(substr(text, -{ASKS_WITHIN}), '?') OR instr(substr(text, -{ASKS_WITHIN}), '？'), length(CAST(text AS BLOB))
-    FROM message WHERE key IN (SELECT value FROM json_each(?)) AND forgotten = 0 ORDER BY key
+_PLACES = """
+    SELECT m.key, m.session, coalesce(m.name, m.role), m.at, m.text
+    FROM json_each(?) AS wanted CROSS JOIN message AS m ON m.key = wanted.value WHERE m.forgotten = 0
 """

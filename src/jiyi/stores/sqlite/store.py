@@ -186,7 +186,7 @@ class SqliteStore(Store):
             return self._writer.write(working)
         finally:
             for unit in units:
-                self.kept.drop(unit.messages.rewritten, unit.vectors.changed)
+                self.kept.drop(unit.messages.rewritten, unit.memories.rewritten, unit.vectors.changed)
 
     def meta(self, name: str) -> str | None:
         with self._readers.snapshot() as unit:

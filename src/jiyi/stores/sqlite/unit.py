@@ -28,8 +28,8 @@ class SqliteUnit(Unit):
     def __init__(self, access: Access, rules: TextRules, secret: bytes, vectors: VectorRules, kept: Kept) -> None:
         self._access = access
         self._forgotten = SqliteForgotten(access, secret)
-        self._messages = SqliteMessages(access, kept.letters)
-        self._memories = SqliteMemories(access)
+        self._messages = SqliteMessages(access, kept)
+        self._memories = SqliteMemories(access, kept.memories)
         self._summaries = SqliteSummaries(access)
         self._text = text_index(access, rules)
         self._vectors = SqliteVectors(access, vectors, kept.vectors)
