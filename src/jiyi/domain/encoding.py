@@ -91,6 +91,8 @@ def utc_offset(at: datetime) -> int:
 
 def instant_at(value: int, offset: int) -> datetime:
     """The instant in the offset it was said in."""
+    if not offset:
+        return _EPOCH + timedelta(microseconds=value)
     # Through local time, since the instant itself may lie outside what UTC can show.
     return (_LOCAL_EPOCH + timedelta(microseconds=value, seconds=offset)).replace(tzinfo=_zone(offset))
 
@@ -103,6 +105,9 @@ def _zone(offset: int) -> timezone:
     return timezone(timedelta(seconds=offset)) if offset else UTC
 
 
+_PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def to_json(value: Any) -> str:
     """Plain JSON, readable in Chinese too.
 
@@ -110,7 +115,7 @@ def to_json(value: Any) -> str:
         InputError: the value cannot be written as JSON.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _PLAIN.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"this cannot be stored as JSON: {error}") from error
 
@@ -381,8 +386,8 @@ def trace_fields(trace: Trace) -> dict[str, Any]:
         "terms": list(trace.terms),
         "limit": trace.limit,
         "kinds": list(trace.kinds),
-        "considered": [[c.id, c.score, [list(part) for part in c.parts], c.why, c.shown] for c in trace.considered],
-        "left_out": [[left.id, left.reason] for left in trace.left_out],
+        "considered": [(c.id, c.score, c.parts, c.why, c.shown) for c in trace.considered],
+        "left_out": [(left.id, left.reason) for left in trace.left_out],
         "relaxed": trace.relaxed,
         "nothing_because": trace.nothing_because,
     }

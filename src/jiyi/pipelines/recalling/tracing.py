@@ -55,10 +55,10 @@ class TraceLog:
         silent = self._retaining.detail(unit, scope) is Detail.MINIMAL
         trace_id = f"t{secrets.token_hex(4)}"
         most = self._policy.candidates
-        ranked = [Considered(i.id, i.score, i.parts, i.why, i.id in shown) for i in found.ranked]
-        left = [LeftOut(item, reason) for item, reason in found.dropped]
+        ranked = [Considered(i.id, i.score, i.parts, i.why, i.id in shown) for i in found.ranked[:most]]
+        left = [LeftOut(item, reason) for item, reason in found.dropped[:most]]
         trace = Trace(
-            trace_id, now, verb, found.query, found.terms, limit, tuple(sorted(kinds)), tuple(ranked[:most]), tuple(left[:most]),
+            trace_id, now, verb, found.query, found.terms, limit, tuple(sorted(kinds)), tuple(ranked), tuple(left),
             found.relaxed, found.nothing_because,
         )  # fmt: skip
         self._gathered.note([(scope, _without_words(trace) if silent else trace)])
