@@ -38,10 +38,10 @@ def test_a_channel_counts_the_same_on_every_scale(scores: dict[int, float], scal
 
 def test_the_turn_after_a_question_is_its_answer() -> None:
     turns = around({2: 1.0}, place(1, "ann"), place(2, "bob", asks=True), place(3, "ann"), place(4, "bob"))
-    assert turns.total(3) > turns.total(1) > turns.total(4)
+    assert turns.parts(3).total > turns.parts(1).total > turns.parts(4).total
     assert turns.parts(3).beside == 2
     assert turns.parts(3).own == 0
-    assert turns.total(2) > turns.total(3)
+    assert turns.parts(2).total > turns.parts(3).total
 
 
 def test_a_monologue_lends_nothing() -> None:
@@ -52,28 +52,28 @@ def test_a_monologue_lends_nothing() -> None:
 
 def test_nothing_is_lent_across_sessions() -> None:
     turns = around({2: 1.0}, place(1, "ann", session="s0"), place(2, "bob"), place(3, "ann", session="s2"))
-    assert turns.total(1) == turns.total(3) == 0.0
+    assert turns.parts(1).total == turns.parts(3).total == 0.0
 
 
 def test_the_best_turn_speaks_for_its_session() -> None:
     scores = {1: 1.0, 9: 0.5, 30: 0.5, 39: 0.5}
     turns = around(scores, place(1), place(9, "other"), place(30, session="s2"), place(39, "other", session="s2"))
-    assert turns.total(9) == pytest.approx(0.5 + POLICY.session)
-    assert turns.total(30) == pytest.approx(0.5 + 0.5 * POLICY.session)
+    assert turns.parts(9).total == pytest.approx(0.5 + POLICY.session)
+    assert turns.parts(30).total == pytest.approx(0.5 + 0.5 * POLICY.session)
 
 
 def test_a_turn_that_asks_or_says_little_counts_less() -> None:
     turns = {1: 1.0, 9: 1.0, 19: 1.0}
     talk = around(turns, place(1), place(9, "other", asks=True), place(19, size=USUAL // 2))
     list_of_one = around(turns, place(1), place(9, asks=True), place(19, size=USUAL // 2))
-    assert talk.total(9) == pytest.approx((1 - POLICY.asking) * talk.total(1))
-    assert talk.total(19) == pytest.approx((1 - POLICY.size) * talk.total(1))
-    assert list_of_one.total(19) == list_of_one.total(1) > list_of_one.total(9)
+    assert talk.parts(9).total == pytest.approx((1 - POLICY.asking) * talk.parts(1).total)
+    assert talk.parts(19).total == pytest.approx((1 - POLICY.size) * talk.parts(1).total)
+    assert list_of_one.parts(19).total == list_of_one.parts(1).total > list_of_one.parts(9).total
 
 
 def test_a_list_of_remarks_is_about_nothing_in_common() -> None:
     turns = around({1: 1.0, 9: 0.5}, place(1), place(9))
-    assert turns.total(9) == 0.5
+    assert turns.parts(9).total == 0.5
 
 
 def test_a_named_speaker_and_a_named_time_count_more() -> None:
@@ -99,12 +99,26 @@ def test_a_named_speaker_and_a_named_time_count_more() -> None:
     assert told.parts(1).timely
 
 
-def test_the_parts_are_the_total() -> None:
-    turns = around(
-        {1: 0.7, 2: 1.0, 4: 0.2}, place(1, "ann", asks=True), place(2, "bob"), place(3, "ann"), place(4, "bob")
-    )
-    for seq in (1, 2, 3, 4):
-        assert turns.parts(seq).total == pytest.approx(turns.total(seq))
+VOICES, SESSIONS = st.sampled_from(["ann", "bob"]), st.sampled_from(["s1", "s2"])
+TALK = st.dictionaries(
+    st.integers(1, 9),
+    st.tuples(VOICES, SESSIONS, st.booleans(), st.integers(0, 9), st.sampled_from([1, 40, USUAL, 900])),
+    min_size=1,
+)
+
+
+@given(TALK, st.dictionaries(st.integers(1, 9), st.floats(0, 2), max_size=6), st.booleans())
+def test_a_total_is_the_sum_of_the_parts_of_what_may_answer(
+    talk: dict[int, tuple[str, str, bool, int, int]], scores: dict[int, float], lent: bool
+) -> None:
+    told = [
+        place(seq, voice, session=session, asks=asks, days=days, size=size)
+        for seq, (voice, session, asks, days, size) in talk.items()
+    ]
+    turns = around(scores, *told, asked=Asked({"bob"}, [(NOON, NOON + timedelta(days=1))]))
+    parts = {seq: turns.parts(seq) for seq in talk}
+    able = {seq for seq in talk if seq in scores or (lent and parts[seq].beside is not None)}
+    assert turns.totals(lent=lent) == {seq: pytest.approx(parts[seq].total) for seq in able}
 
 
 def test_only_the_best_have_their_neighbours_read() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jiyi.domain.ranking import RankingPolicy, fused, meaning
+from jiyi.domain.ranking import RankingPolicy, fused, meanings
 
 POLICY = RankingPolicy()
 share = st.floats(0, 1)
@@ -24,6 +24,8 @@ def test_without_vectors_words_stand_as_they_are(words: float) -> None:
 
 @given(share, share, share)
 def test_the_nearer_counts_more_and_more_where_it_stands_out(one: float, other: float, nearness: float) -> None:
-    low, high = sorted((one, other))
-    assert meaning(low, nearness, POLICY) <= meaning(high, nearness, POLICY) <= POLICY.meaning
-    assert meaning(high, None, POLICY) == meaning(high, 0.0, POLICY) <= meaning(high, nearness, POLICY)
+    shares = sorted((one, other))
+    low, high = meanings(shares, nearness, POLICY)
+    assert low <= high <= POLICY.meaning
+    assert meanings(shares, None, POLICY) == meanings(shares, 0.0, POLICY)
+    assert meanings(shares, None, POLICY)[1] <= high

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from heapq import nlargest
 from math import log2
 from typing import NamedTuple
 
@@ -162,51 +163,64 @@ def fuse(channels: Sequence[tuple[Mapping[int, float], float]]) -> dict[int, flo
 
 def neighbours(scores: Mapping[int, float], policy: FusionPolicy) -> set[int]:
     """The numbers around the best candidates, whose turns may answer them without a word in common."""
-    best = sorted(scores, key=lambda seq: (-scores[seq], -seq))[: policy.around]
+    best = best_of(scores, policy.around)
     return {near for seq in best for near in (seq - 2, seq - 1, seq + 1, seq + 2) if near > 0}
+
+
+def best_of(scores: Mapping[int, float], count: int) -> list[int]:
+    """The numbers with the best scores, best first; of equal ones the higher number."""
+    return [seq for _, seq in nlargest(count, zip(scores.values(), scores, strict=True))]
 
 
 class Surroundings:
     """Candidates and the turns around them, and what speaker, time, session and neighbours add to each."""
 
-    __slots__ = ("_asked", "_own", "_places", "_policy", "_sessions", "_talks", "_times")
+    __slots__ = ("_asked", "_own", "_places", "_policy", "_scores", "_sessions", "_talks", "_times")
 
     def __init__(
         self, scores: Mapping[int, float], places: Mapping[int, Place], asked: Asked, policy: FusionPolicy
     ) -> None:
-        self._places, self._asked, self._policy = places, asked, policy
+        self._scores, self._places, self._asked, self._policy = scores, places, asked, policy
         slack = policy.time_slack // MICROSECOND
         self._times = [(micros(start), micros(end) + slack) for start, end in asked.times]
-        self._own, self._sessions = dict[int, float](), dict[str, float]()
-        voices, self._talks = dict[str, str](), set[str]()
-        own, sessions = self._own, self._sessions
-        for seq, place in places.items():
-            session, voice = place.session, place.voice
+        own, sessions, voices = dict.fromkeys(places, 0.0), dict[str, float](), dict[str, str]()
+        talks = set[str]()
+        for seq, session, voice, at, _, _ in places.values():
             if voices.setdefault(session, voice) != voice:
-                self._talks.add(session)
-            score = scores.get(seq, 0.0)
+                talks.add(session)
+            score = scores.get(seq)
             if score:
-                score *= (1 + policy.speaker * (voice in asked.voices)) * (1 + policy.in_time * self._timely(place))
+                spoken = 1 + policy.speaker if voice in asked.voices else 1.0
+                timely = 1 + policy.in_time if self._times and self._timely(at) else 1.0
+                score *= spoken * timely
+                own[seq] = score
                 if score > sessions.get(session, 0.0):
                     sessions[session] = score
-            own[seq] = score
+        self._own, self._sessions, self._talks = own, sessions, talks
 
-    def lent(self, seq: int) -> bool:
-        """Whether a turn beside it lends it anything."""
-        return self._lent(seq, 0.0)[1] is not None
-
-    def total(self, seq: int) -> float:
-        """What a passage's parts come to."""
-        place = self._places[seq]
-        session = self._session(place)
-        return (self._own[seq] + session + self._lent(seq, session)[0]) * self._telling(place)
+    def totals(self, *, lent: bool) -> dict[int, float]:
+        """What the parts of each candidate come to, by number. `lent`: also of turns that hold nothing of the question
+        themselves, where a turn beside lends them something."""
+        own, sessions, talks, scores, telling = self._own, self._sessions, self._talks, self._scores, self._telling
+        plain, asking = (1.0, 1 - self._policy.asking)
+        totals = dict[int, float]()
+        for seq, place in self._places.items():
+            if place.session not in talks:
+                if seq in scores:
+                    totals[seq] = own[seq] * (asking if place.asks else plain)
+                continue
+            session = self._policy.session * sessions.get(place.session, 0.0)
+            borrowed, lender = self._lent(seq, session)
+            if seq in scores or (lent and lender is not None):
+                totals[seq] = (own[seq] + session + borrowed) * telling(place)
+        return totals
 
     def parts(self, seq: int) -> Parts:
         place = self._places[seq]
         session = self._session(place)
         lent, beside = self._lent(seq, session)
         own, session, lent = (part * self._telling(place) for part in (self._own[seq], session, lent))
-        return Parts(own, session, lent, beside, place.voice in self._asked.voices, self._timely(place))
+        return Parts(own, session, lent, beside, place.voice in self._asked.voices, self._timely(place.at))
 
     def _session(self, place: Place) -> float:
         """What its session adds to a turn. A list of one person's remarks is about as many things as it has remarks."""
@@ -219,8 +233,8 @@ class Surroundings:
             share += policy.size * log2(min(max(place.size, SHORT), LONG) / USUAL)
         return share * (1 - policy.asking * place.asks)
 
-    def _timely(self, place: Place) -> bool:
-        return bool(self._times) and any(start <= place.at < end for start, end in self._times)
+    def _timely(self, at: int) -> bool:
+        return bool(self._times) and any(start <= at < end for start, end in self._times)
 
     def _lent(self, seq: int, session: float) -> tuple[float, int | None]:
         """What the turns beside lend to this one, and which of them lends most. A monologue lends nothing: what stands

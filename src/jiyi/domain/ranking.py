@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -49,16 +50,17 @@ def relevance(score: float, best: float, coverage: float) -> float:
     return 0.5 * (score / best if best > 0 else 0.0) + 0.5 * coverage
 
 
-def meaning(share: float, nearness: float | None, policy: RankingPolicy) -> float:
-    """How relevant a text is by its meaning, in [0, 1], as `relevance` is by its words: half how near it is beside the nearest,
+def meanings(shares: Iterable[float], nearness: float | None, policy: RankingPolicy) -> list[float]:
+    """How relevant texts are by their meaning, in [0, 1], as `relevance` is by words: half how near each is beside the nearest,
     half how far that stands out, since in every store something is nearest.
 
     Args:
-        share: how near it is, in [0, 1], 1 for the nearest.
+        shares: how near each is, in [0, 1], 1 for the nearest.
         nearness: how far the nearest stands out.
     """
     stands = 1.0 if policy.stands_out <= 0 else min(1.0, max(0.0, nearness or 0.0) / policy.stands_out)
-    return policy.meaning * share * share * (0.5 + 0.5 * stands)
+    most, half = policy.meaning, 0.5 + 0.5 * stands
+    return [most * share * share * half for share in shares]
 
 
 def fused(words: float, meant: float, linked: float = 0.0) -> ScoreParts:

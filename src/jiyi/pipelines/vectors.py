@@ -290,12 +290,12 @@ def shares_of(near: Sequence[Neighbour], cosines: Collection[float]) -> list[flo
     """
     lowest = min(cosines, default=0.0)
     spread = max(cosines, default=0.0) - lowest
-    return [(n.cosine - lowest) / spread if spread else 1.0 for n in near]
+    return [(cosine - lowest) / spread for _, cosine in near] if spread else [1.0] * len(near)
 
 
 def scores_of(near: Sequence[Neighbour]) -> dict[int, float]:
     """The channel of one kind for a fusion, by number."""
-    return dict(zip((n.seq for n in near), shares_of(near, [n.cosine for n in near]), strict=True))
+    return dict(zip((seq for seq, _ in near), shares_of(near, [cosine for _, cosine in near]), strict=True))
 
 
 def _another(there: VectorSet, dimension: int) -> str:

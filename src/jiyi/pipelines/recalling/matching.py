@@ -45,6 +45,13 @@ class Match:
     linked: Activated | None = None
     folded: str = ""
 
+    def beside(self, meaning: float, linked: Activated | None) -> Match:
+        """The same with what meaning and the graph add. Written out: `replace` takes six times as long, for each of some eighty."""
+        return Match(
+            self.item, self.relevance, self.coverage, self.words, self.cosine, meaning, self.parts, self.over, self.timely,
+            linked, self.folded,
+        )  # fmt: skip
+
 
 def match_texts(unit: Unit, scope: Scope, kind: Kind, question: Question, limit: int) -> list[Match]:
     """The best matches of memories or summaries through the index."""

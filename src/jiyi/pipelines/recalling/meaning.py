@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from jiyi.domain.activation import Activated
 from jiyi.domain.fusion import FusionPolicy
-from jiyi.domain.ranking import RankingPolicy, meaning
+from jiyi.domain.ranking import RankingPolicy, meanings
 from jiyi.domain.relevance import standing_out
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import Neighbour
@@ -35,7 +36,7 @@ class Meaning:
         relevant, mind = self.relevant.get(kind, {}), self.mind if kind is Kind.MEMORY else {}
         if not (relevant or mind):
             return list(matches)
-        return [replace(m, meaning=relevant.get(m.item.seq, 0.0), linked=mind.get(m.item.seq)) for m in matches]
+        return [m.beside(relevant.get(m.item.seq, 0.0), mind.get(m.item.seq)) for m in matches]
 
 
 def find_meaning(
@@ -51,13 +52,16 @@ def find_meaning(
     if embedding is None:
         return Meaning()
     found = {kind: match_vectors(unit, scope, kind, question, embedding, fusion.near) for kind in kinds}
-    nearness = standing_out(sorted((n.cosine for some in found.values() for n in some), reverse=True))
-    near = {kind: [n for n in some if n.cosine >= fusion.min_cosine] for kind, some in found.items()}
-    cosines = [n.cosine for some in near.values() for n in some]
+    nearness = standing_out(sorted([cosine for some in found.values() for _, cosine in some], reverse=True))
+    # Best first, so those that are too far come last.
+    near = {kind: some[: bisect_right(some, -fusion.min_cosine, key=_farness)] for kind, some in found.items()}
+    ends = [n.cosine for some in near.values() if some for n in (some[0], some[-1])]
     relevant = {
-        kind: {
-            n.seq: meaning(share, nearness, ranking) for n, share in zip(some, shares_of(some, cosines), strict=True)
-        }
+        kind: dict(zip((seq for seq, _ in some), meanings(shares_of(some, ends), nearness, ranking), strict=True))
         for kind, some in near.items()
     }
     return Meaning(near, nearness, relevant)
+
+
+def _farness(near: Neighbour) -> float:
+    return -near.cosine

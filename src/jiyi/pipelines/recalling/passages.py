@@ -10,9 +10,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import nlargest
 
-from jiyi.domain.fusion import Asked, FusionPolicy, Parts, Place, Surroundings, fuse, neighbours
+from jiyi.domain.fusion import Asked, FusionPolicy, Parts, Place, Surroundings, best_of, fuse, neighbours
 from jiyi.domain.memory import Message, Role
 from jiyi.domain.ranking import inverse_frequency
 from jiyi.domain.scope import Scope
@@ -128,12 +127,11 @@ class Passages:
         places |= {p.seq: p for p in unit.messages.places(scope, around)}
         asked = Asked(self._named(places.values(), question.folded), question.times)
         surroundings = Surroundings(scores, places, asked, self.policy)
-        able = (seq for seq in places if seq in scores or (question.asks and surroundings.lent(seq)))
-        totals = {seq: round(surroundings.total(seq), 6) for seq in able}
+        totals = {seq: round(total, 6) for seq, total in surroundings.totals(lent=question.asks).items()}
         top = max(totals.values(), default=0.0)
         if takes is not None:
             totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
-        best = nlargest(limit + 2 * SPARE, totals, key=lambda seq: (totals[seq], seq))
+        best = best_of(totals, limit + 2 * SPARE)
         covered = _Coverage(question, question.information(found.documents, found.holding), found.matched)
         texts = {
             m.seq: m
@@ -198,7 +196,7 @@ class Passages:
             if i not in chosen and t.text in found.holding
         }
         stops = question.stops if policy.stop_words > 0 else ()
-        best = nlargest(policy.weighed, found.scores, key=lambda seq: (found.scores[seq], seq))
+        best = best_of(found.scores, policy.weighed)
         if not best or not (late or stops):
             return
         held = unit.text.occurrences(scope, Kind.MESSAGE, [*late, *stops], best)
@@ -221,7 +219,7 @@ class Passages:
         "My cousin is a dentist" answers one half of "what is the dentist's phone number", and names the other: cousin.
         """
         policy, asked = self.policy, {t.text for t in question.content}
-        first = nlargest(policy.bridge_turns, found.scores, key=lambda seq: (found.scores[seq], seq))
+        first = best_of(found.scores, policy.bridge_turns)
         first = [seq for seq in first if 2 * found.scores[seq] >= found.scores[first[0]]]
         if policy.bridge <= 0 or not first:
             return {}, ()
