@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jiyi.domain.vectors import MAX_DIMENSION, Chunk, Vector, chunk_of, plain_scan
-from jiyi.stores.scanning import numpy_scan, products_by_numpy, products_by_simd, scan
+from jiyi.stores.scanning import MANY, numpy_scan, products_by_numpy, products_by_simd, scan
 
 DIMENSIONS = (1, 2, 3, 7, 15, 16, 17, 31, 63, 64, 65, 127, 130, 384, 512, 896, 1024, 1025, 1500)
 
@@ -47,6 +47,18 @@ def test_both_products_give_what_plain_python_gives(told: tuple[list[Chunk], Vec
     assert numpy_scan(chunks, query, limit) == right
     assert scan(chunks, query, limit, products_by_numpy(numbers)) == right
     assert scan(chunks, query, limit, products_by_simd(numbers)) == right
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12), st.sampled_from((1, 2, 3, 16, 130)))
+def test_of_many_none_is_left_out_that_is_among_the_nearest(seed: int, limit: int, dimension: int) -> None:
+    """Most are equally near or nearly so, and what is nearest stands anywhere."""
+    rng = random.Random(seed)
+    told = [vector([127, *(rng.randint(-spread, spread) for _ in range(dimension - 1))]) for spread in (1, 9, 127)]
+    seqs = rng.sample(range(1, 1 << 24), MANY * limit + rng.randint(0, 50))
+    rare = {seq: rng.choice(told) for seq in rng.sample(seqs, limit)}
+    chunks = [chunk_of({seq: rare.get(seq, told[0]) for seq in seqs})]
+    query = rng.choice(told)
+    assert numpy_scan(chunks, query, limit) == plain_scan(chunks, query, limit)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -34,7 +34,7 @@ AT_ONCE = 1024
 """Vectors that are multiplied in one call by numpy, so that what it makes of them fits the processor's caches."""
 SIMD_AT_ONCE = 4096
 """The same by simsimd, which makes nothing of them: so few that other threads get on."""
-MANY = 8
+MANY = 64
 """From so many times as many vectors as are wanted on, most are left out by a rough cosine first."""
 
 
