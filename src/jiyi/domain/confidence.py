@@ -57,9 +57,12 @@ def confidence(memory: Memory, now: datetime, policy: ConfidencePolicy) -> float
     return faded(memory.source, memory.start, now - memory.affirmed_at, policy)
 
 
+_NO_TIME = timedelta(0)
+
+
 def faded(source: Source, start: float, elapsed: timedelta, policy: ConfidencePolicy) -> float:
     """What is left of a confidence that began at `start` after a time without restating."""
-    curve, elapsed = policy.curves[source], max(elapsed, timedelta(0))
+    curve, elapsed = policy.curves[source], max(elapsed, _NO_TIME)
     if curve.good_for is not None:
         if elapsed <= curve.good_for:
             return start

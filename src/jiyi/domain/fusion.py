@@ -219,8 +219,9 @@ class Surroundings:
         place = self._places[seq]
         session = self._session(place)
         lent, beside = self._lent(seq, session)
-        own, session, lent = (part * self._telling(place) for part in (self._own[seq], session, lent))
-        return Parts(own, session, lent, beside, place.voice in self._asked.voices, self._timely(place.at))
+        telling, spoken = self._telling(place), place.voice in self._asked.voices
+        own, session, lent = self._own[seq] * telling, session * telling, lent * telling
+        return Parts(own, session, lent, beside, spoken, self._timely(place.at))
 
     def _session(self, place: Place) -> float:
         """What its session adds to a turn. A list of one person's remarks is about as many things as it has remarks."""

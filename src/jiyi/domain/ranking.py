@@ -105,12 +105,17 @@ def rescore(
     trusted = 1 - policy.confidence + policy.confidence * confidence
     recency = policy.passage_recency if message else policy.recency
     if recency:
-        recency *= 0.5 ** (max(now - at, timedelta(0)) / policy.recency_half_life)
-    parts = [(name, value * trusted) for name, value in relevance]
-    parts += [
+        recency *= 0.5 ** (max(now - at, _NO_TIME) / policy.recency_half_life)
+    parts = [(name, trust * scale) for name, value in relevance if (trust := value * trusted)]
+    for name, value in (
         ("importance", policy.importance * (importance - 3)),
         ("recency", recency),
         ("heat", policy.heat * heat / (heat + policy.heat_saturation) if heat else 0.0),
         ("phrase", policy.phrase if phrase else 0.0),
-    ]
-    return tuple([(name, value * scale) for name, value in parts if value])
+    ):
+        if value:
+            parts.append((name, value * scale))
+    return tuple(parts)
+
+
+_NO_TIME = timedelta(0)

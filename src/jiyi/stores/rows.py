@@ -6,7 +6,7 @@ A row begins with the number, in SQLite with the owner in front of it; the rest 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from jiyi.domain.encoding import (
 from jiyi.domain.forgetting import Copy, ForgettingReceipt, Mark, Reach, Tombstone
 from jiyi.domain.graph import Edge, Link
 from jiyi.domain.heat import Heat
-from jiyi.domain.memory import Evidence, IncomingMessage, Memory, Message, Triple
+from jiyi.domain.memory import NO_LABELS, Evidence, IncomingMessage, Memory, Message, Triple
 from jiyi.domain.once import DoneOnce
 from jiyi.domain.plans import Actor, Change, LedgerEntry, Plan, Verb
 from jiyi.domain.standing import Consent, Detail, Standing, StandingChange
@@ -78,22 +78,21 @@ def numbered(message: IncomingMessage, seq: int) -> Message:
     )
 
 
-@damage
-def message_of(row: Row) -> Message:
+def _message(row: Row) -> Message:
     key, message_id, session, role, text, at, offset, name, labels, forgotten, altered, digest = row
+    # In the order of its fields: a recall makes some thirty, and names cost a quarter more.
     return Message(
-        seq=seq_of(key),
-        id=message_id,
-        session=session,
-        role=ROLES[role],
-        text=text,
-        at=instant_at(at, offset),
-        name=name,
-        labels=labels_from_json(labels),
-        forgotten=bool(forgotten),
-        altered=bool(altered),
-        digest=bool(digest),
-    )
+        seq_of(key), message_id, session, ROLES[role], text, instant_at(at, offset), name,
+        labels_from_json(labels) if labels else NO_LABELS, bool(forgotten), bool(altered), bool(digest),
+    )  # fmt: skip
+
+
+message_of = damage(_message)
+
+
+@damage
+def messages_of(rows: Iterable[Row]) -> list[Message]:
+    return list(map(_message, rows))
 
 
 def only_moved(before: Memory | None, after: Memory) -> bool:

@@ -96,10 +96,13 @@ def scan_single(
     information = question.information(*unit.text.frequencies(scope, kind, terms))
     rated = dict[int, tuple[float, tuple[str, ...]]]()
     matches = []
+    bits = [(1 << i, term) for i, term in enumerate(terms)]
     for item in _containing(unit, scope, kind, single, segmenter):
+        if item.seq in known:
+            continue
         folded = segmenter.fold(item.text)
-        held = sum(1 << i for i, term in enumerate(terms) if term in folded)
-        if held and item.seq not in known:
+        held = sum([bit for bit, term in bits if term in folded])
+        if held:
             # By what its words tell, as in the index: a character that many texts hold is no third of a question of three words.
             if held not in rated:
                 rated[held] = question.coverage(held, information), question.matched_words(held)

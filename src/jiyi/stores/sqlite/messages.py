@@ -15,7 +15,7 @@ from jiyi.errors import InputError
 from jiyi.ports import Messages, SessionInfo
 from jiyi.stores.encoding import labels_to_json
 from jiyi.stores.numbering import MAX_SEQ, at_most
-from jiyi.stores.rows import MESSAGE_COLUMNS, fresh_messages, message_of, message_row, numbered
+from jiyi.stores.rows import MESSAGE_COLUMNS, fresh_messages, message_of, message_row, messages_of, numbered
 from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, note_erasure, row_key
 from jiyi.stores.sqlite.kept import Kept
 from jiyi.stores.sqlite.letters import REWRITTEN
@@ -60,7 +60,7 @@ class SqliteMessages(Messages):
         if owner is None or not seqs:
             return []
         sql = f"SELECT {COLUMNS} FROM message WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key"
-        return [message_of(row) for row in self._access.rows(sql, (key_list(owner, seqs),))]
+        return messages_of(self._access.rows(sql, (key_list(owner, seqs),)))
 
     def places(self, scope: Scope, seqs: Collection[int]) -> list[Place]:
         owner = self._access.owner(scope)
