@@ -185,17 +185,21 @@ class Surroundings:
         self._times = [(micros(start), micros(end) + slack) for start, end in asked.times]
         own, sessions, voices = dict.fromkeys(places, 0.0), dict[str, float](), dict[str, str]()
         talks = set[str]()
-        for seq, session, voice, at, _, _ in places.values():
+        for _, session, voice, _, _, _ in places.values():
             if voices.setdefault(session, voice) != voice:
                 talks.add(session)
-            score = scores.get(seq)
-            if score:
-                spoken = 1 + policy.speaker if voice in asked.voices else 1.0
-                timely = 1 + policy.in_time if self._times and self._timely(at) else 1.0
+        plain = not (asked.voices or self._times)
+        for seq, score in scores.items():
+            place = places.get(seq)
+            if place is None or not score:
+                continue
+            if not plain:
+                spoken = 1 + policy.speaker if place.voice in asked.voices else 1.0
+                timely = 1 + policy.in_time if self._timely(place.at) else 1.0
                 score *= spoken * timely
-                own[seq] = score
-                if score > sessions.get(session, 0.0):
-                    sessions[session] = score
+            own[seq] = score
+            if talks and score > sessions.get(place.session, 0.0):
+                sessions[place.session] = score
         self._own, self._sessions, self._talks = own, sessions, talks
 
     def totals(self, *, lent: bool) -> dict[int, float]:
