@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 from jiyi.errors import StoreClosed, StoreError
@@ -14,6 +15,8 @@ T = TypeVar("T")
 
 MOST = 100_000
 """Notes that are kept while the store takes none; the oldest go first."""
+LINGER_SECONDS = 5.0
+"""A thread that has written waits so long for more: to begin one costs a reader more than what it writes."""
 
 log = logging.getLogger("jiyi.reads")
 
@@ -27,16 +30,21 @@ class Gathered(Generic[T]):
         self._lock = threading.Lock()
         self._notes: list[T] = []
         self._one_writes = threading.Lock()
+        self._wake: SimpleQueue[bool] = SimpleQueue()
         self._aside: threading.Thread | None = None
+        self._busy = False
 
     def note(self, notes: Iterable[T]) -> None:
         """Take notes; has them written aside when enough have gathered."""
         with self._lock:
             self._notes.extend(notes)
-            if len(self._notes) < self._flush_after or (self._aside is not None and self._aside.is_alive()):
+            if len(self._notes) < self._flush_after or self._busy:
                 return
-            self._aside = threading.Thread(target=self._try_to_flush, name="jiyi-reads", daemon=True)
-            self._aside.start()
+            self._busy = True
+            self._wake.put(True)
+            if self._aside is None:
+                self._aside = threading.Thread(target=self._write_aside, name="jiyi-reads", daemon=True)
+                self._aside.start()
 
     def flush(self) -> None:
         """Write what has gathered, also what is being written aside. Raises: StoreError, and then it is kept for the next time."""
@@ -55,7 +63,27 @@ class Gathered(Generic[T]):
 
     def close(self) -> None:
         """Write what has gathered, if the store still takes it."""
+        self._wake.put(False)
         self._try_to_flush()
+
+    def _write_aside(self) -> None:
+        """Write each time it is woken, until nobody does for a while."""
+        while self._woken():
+            self._try_to_flush()
+            with self._lock:
+                self._busy = False
+
+    def _woken(self) -> bool:
+        try:
+            return self._wake.get(timeout=LINGER_SECONDS)
+        except Empty:
+            pass
+        with self._lock:
+            # Whoever wakes it holds the lock: either that came before, or finds no thread.
+            if self._wake.empty():
+                self._aside = None
+                return False
+        return self._wake.get()
 
     def _try_to_flush(self) -> None:
         """Notes are never worth failing a read, or leaving a store open, for."""
