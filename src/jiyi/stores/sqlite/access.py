@@ -173,6 +173,10 @@ class Access:
             self._counters[owner] = dict(self.rows("SELECT name, value FROM counter WHERE owner = ?", (owner,)))
         return int(self._counters[owner].get(name) or 0)
 
+    def know_counters(self, owner: int, counters: dict[str, int]) -> None:
+        """All of an owner's, as they stand in this snapshot."""
+        self._counters[owner] = counters
+
     def kept(self, owner: int, what: str) -> dict[Any, Any]:
         return {} if self._writable else self._kept.setdefault((owner, what), {})
 

@@ -16,7 +16,7 @@ from jiyi.stores.sqlite.access import Access, remember, store_error
 from jiyi.stores.sqlite.connection import connect_reader
 from jiyi.stores.sqlite.unit import SqliteUnit
 
-MakeUnit = Callable[[Access], SqliteUnit]
+MakeUnit = Callable[[Access, Scope | None], SqliteUnit]
 
 
 class _Reader:
@@ -50,8 +50,8 @@ class Readers:
         self._process = os.getpid()
 
     @contextmanager
-    def snapshot(self) -> Iterator[SqliteUnit]:
-        """A consistent view; inside another one of the same thread, that one."""
+    def snapshot(self, scope: Scope | None = None) -> Iterator[SqliteUnit]:
+        """A consistent view, mostly of this scope; inside another one of the same thread, that one."""
         reader = self._reader()
         with reader.busy:
             if reader.unit is not None:
@@ -59,7 +59,7 @@ class Readers:
                 return
             access = self._begin(reader)
             try:
-                reader.unit = self._make_unit(access)
+                reader.unit = self._make_unit(access, scope)
                 yield reader.unit
             finally:
                 self._end(reader, access)

@@ -27,6 +27,7 @@ from jiyi.stores.sqlite.backup import back_up
 from jiyi.stores.sqlite.connection import Synchronous, begin_immediate, connect_writer, make_file
 from jiyi.stores.sqlite.following import TOKEN, Follower, leave
 from jiyi.stores.sqlite.kept import Kept
+from jiyi.stores.sqlite.opening import opened
 from jiyi.stores.sqlite.readers import Readers
 from jiyi.stores.sqlite.schema import migrate_up, shipped
 from jiyi.stores.sqlite.text_index import TextRules
@@ -155,8 +156,8 @@ class SqliteStore(Store):
         hashed = TermHash(secret)
 
         @lru_cache(maxsize=4)
-        def rules(memory: TextIndexName, message: TextIndexName) -> TextRules:
-            return TextRules(memory, message, bm25, hashed)
+        def rules(memory: str, message: str) -> TextRules:
+            return TextRules(known_index(memory), known_index(message), bm25, hashed)
 
         self._rules = rules
         known_owners: dict[Scope, int] = {}
@@ -165,15 +166,15 @@ class SqliteStore(Store):
         engine = self._vectors.engine
         self._follower = None if engine is None else Follower(self, engine, self._vectors)
 
-    def _unit(self, access: Access) -> SqliteUnit:
-        """The ports of one unit of work, with the text indexes that the database uses at this moment."""
-        # Read each time: another process may have changed them. It also fixes the snapshot of a reading unit now.
-        sql = "SELECT value FROM store_setting WHERE name IN ('text.memory', 'text.message') ORDER BY name"
-        (memory,), (message,) = access.rows(sql)
-        return SqliteUnit(access, self._rules(memory, message), self._secret, self._vectors, self.kept)
+    def _unit(self, access: Access, scope: Scope | None = None) -> SqliteUnit:
+        """The ports of one unit of work, with the text indexes that the database uses at this moment. A unit that reads may
+        be told of whom."""
+        settings = opened(access, scope)
+        rules = self._rules(settings[index_setting(Kind.MEMORY)], settings[index_setting(Kind.MESSAGE)])
+        return SqliteUnit(access, rules, self._secret, self._vectors, self.kept)
 
     def read(self, scope: Scope | None = None) -> AbstractContextManager[Unit]:
-        return self._readers.snapshot()
+        return self._readers.snapshot(scope)
 
     def write(self, work: Callable[[Unit], T], *, again: bool = False) -> T:
         units: list[SqliteUnit] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from jiyi.domain.scope import Scope
 from jiyi.ports import Unit
 from jiyi.stores.sqlite.access import Access
@@ -25,93 +27,82 @@ from jiyi.stores.text_index import SqlTextIndex
 
 
 class SqliteUnit(Unit):
+    """Each port is made when it is first asked for: a unit needs a few of them, and there are many units."""
+
     def __init__(self, access: Access, rules: TextRules, secret: bytes, vectors: VectorRules, kept: Kept) -> None:
         self._access = access
-        self._forgotten = SqliteForgotten(access, secret)
-        self._messages = SqliteMessages(access, kept)
-        self._memories = SqliteMemories(access, kept.memories)
-        self._summaries = SqliteSummaries(access)
-        self._text = text_index(access, rules)
-        self._vectors = SqliteVectors(access, vectors, kept.vectors)
-        self._ledger = SqliteLedger(access)
-        self._jobs = SqliteJobs(access)
-        self._schedule = SqliteSchedule(access)
-        self._segments = SqliteSegments(access)
-        self._model_calls = SqliteModelCalls(access)
-        self._standings = SqliteStandings(access)
-        self._traces = SqliteTraces(access)
-        self._once = SqliteOnce(access)
-        self._service_keys = SqliteServiceKeys(access)
-        self._graph = SqliteGraph(access)
-        self._graph_feed = SqliteGraphFeed(access)
+        self._rules = rules
+        self._secret = secret
+        self._vector_rules = vectors
+        self._kept = kept
 
-    @property
+    @cached_property
     def forgotten(self) -> SqliteForgotten:
-        return self._forgotten
+        return SqliteForgotten(self._access, self._secret)
 
-    @property
+    @cached_property
     def messages(self) -> SqliteMessages:
-        return self._messages
+        return SqliteMessages(self._access, self._kept)
 
-    @property
+    @cached_property
     def memories(self) -> SqliteMemories:
-        return self._memories
+        return SqliteMemories(self._access, self._kept.memories)
 
-    @property
+    @cached_property
     def summaries(self) -> SqliteSummaries:
-        return self._summaries
+        return SqliteSummaries(self._access)
 
-    @property
+    @cached_property
     def text(self) -> SqlTextIndex:
-        return self._text
+        return text_index(self._access, self._rules)
 
-    @property
+    @cached_property
     def vectors(self) -> SqliteVectors:
-        return self._vectors
+        return SqliteVectors(self._access, self._vector_rules, self._kept.vectors)
 
-    @property
+    @cached_property
     def ledger(self) -> SqliteLedger:
-        return self._ledger
+        return SqliteLedger(self._access)
 
-    @property
+    @cached_property
     def jobs(self) -> SqliteJobs:
-        return self._jobs
+        return SqliteJobs(self._access)
 
-    @property
+    @cached_property
     def schedule(self) -> SqliteSchedule:
-        return self._schedule
+        return SqliteSchedule(self._access)
 
-    @property
+    @cached_property
     def segments(self) -> SqliteSegments:
-        return self._segments
+        return SqliteSegments(self._access)
 
-    @property
+    @cached_property
     def model_calls(self) -> SqliteModelCalls:
-        return self._model_calls
+        return SqliteModelCalls(self._access)
 
-    @property
+    @cached_property
     def standings(self) -> SqliteStandings:
-        return self._standings
+        return SqliteStandings(self._access)
 
-    @property
+    @cached_property
     def traces(self) -> SqliteTraces:
-        return self._traces
+        return SqliteTraces(self._access)
 
-    @property
+    @cached_property
     def once(self) -> SqliteOnce:
-        return self._once
+        return SqliteOnce(self._access)
 
-    @property
+    @cached_property
     def service_keys(self) -> SqliteServiceKeys:
-        return self._service_keys
+        return SqliteServiceKeys(self._access)
 
-    @property
+    @cached_property
     def graph(self) -> SqliteGraph:
-        return self._graph
+        return SqliteGraph(self._access)
 
-    @property
+    @cached_property
     def graph_feed(self) -> SqliteGraphFeed:
-        return self._graph_feed
+        return SqliteGraphFeed(self._access)
 
     @property
     def access(self) -> Access:
