@@ -160,7 +160,8 @@ class Recall:
                     policy=self.ranking,
                     importance=memory.importance,
                 )
-                item = self._memory_item(memory, "fact", parts, why, now)
+                sure, faint = confidence(memory, now, self.confidence), weight(memory, now, self.tiers)
+                item = _memory_item(memory, "fact", parts, why, sure, faint)
                 items.append(replace(item, text=as_former(memory, now)) if asked.former else item)
         return items
 
@@ -330,12 +331,12 @@ class Recall:
             return None
         if filters.labels or not filters.takes_memory(memory, _read_at(heat)):
             return None
+        sure, faint = confidence(memory, now, self.confidence), weight(memory, now, self.tiers)
         parts = rescore(
             _relevance(match), now=now, at=memory.affirmed_at, policy=self.ranking, importance=memory.importance,
-            confidence=confidence(memory, now, self.confidence), heat=heat.value(now, self.heat) if heat else 0.0,
-            phrase=phrase, weight=weight(memory, now, self.tiers),
+            confidence=sure, heat=heat.value(now, self.heat) if heat else 0.0, phrase=phrase, weight=faint,
         )  # fmt: skip
-        return self._memory_item(memory, "memory", parts, why, now)
+        return _memory_item(memory, "memory", parts, why, sure, faint)
 
     def _standing(
         self, unit: Unit, scope: Scope, matches: Sequence[Match], now: datetime, dropped: list[tuple[str, str]]
@@ -356,23 +357,6 @@ class Recall:
             else:
                 kept.append(replace(match, item=summary, folded=""))
         return kept
-
-    def _memory_item(self, memory: Memory, kind: str, parts: ScoreParts, why: str, now: datetime) -> Item:
-        sure = round(confidence(memory, now, self.confidence), 3)
-        return Item(
-            kind, memory.id, memory.text, score_of(parts), memory.affirmed_at,
-            f"{why}; importance {memory.importance}, {memory.source} {sure:.2f}{self._aged(memory, now)}",
-            session=memory.evidence[-1].session if memory.evidence else None,
-            confidence=sure, source=memory.source.value, category=memory.category.value, importance=memory.importance,
-            memory=memory, tier=memory.tier.value, parts=parts,
-        )  # fmt: skip
-
-    def _aged(self, memory: Memory, now: datetime) -> str:
-        """What its age says against a memory (SPEC F2, F3)."""
-        told = "" if memory.tier is Tier.FACT else f"; {memory.tier} tier"
-        told += ", low activity" if memory.low_activity else ""
-        faint = weight(memory, now, self.tiers)
-        return told if faint == 1.0 else f"{told}; not mentioned for long, so its score counts × {faint:g}"
 
     # -------------------------------------------------------------- evidence
 
@@ -435,6 +419,25 @@ class Recall:
             else:
                 kept.append(item)
         return kept
+
+
+def _memory_item(memory: Memory, kind: str, parts: ScoreParts, why: str, confident: float, faint: float) -> Item:
+    """Args: confident: how sure it is now. faint: what it counts for by its age."""
+    sure = round(confident, 3)
+    return Item(
+        kind, memory.id, memory.text, score_of(parts), memory.affirmed_at,
+        f"{why}; importance {memory.importance}, {memory.source} {sure:.2f}{_aged(memory, faint)}",
+        session=memory.evidence[-1].session if memory.evidence else None,
+        confidence=sure, source=memory.source.value, category=memory.category.value, importance=memory.importance,
+        memory=memory, tier=memory.tier.value, parts=parts,
+    )  # fmt: skip
+
+
+def _aged(memory: Memory, faint: float) -> str:
+    """What its age says against a memory (SPEC F2, F3)."""
+    told = "" if memory.tier is Tier.FACT else f"; {memory.tier} tier"
+    told += ", low activity" if memory.low_activity else ""
+    return told if faint == 1.0 else f"{told}; not mentioned for long, so its score counts × {faint:g}"
 
 
 def _read_at(heat: Heat | None) -> datetime | None:

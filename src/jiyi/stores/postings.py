@@ -22,7 +22,8 @@ from jiyi.text.slips import slips_of
 
 HASH_BYTES = 6
 HASHES_KEPT = 50_000
-SLIPS_KEPT = 1_024
+SLIPS_KEPT = 4_096
+"""Words whose slips are kept, at some 3 KB each: making those of one takes longer than looking for them."""
 QUANTUM = 1_000_000
 """Scores are whole millionths, so that engines that add in another order still rank alike."""
 

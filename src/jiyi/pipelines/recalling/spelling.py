@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -23,7 +22,9 @@ def spelt(unit: Unit, scope: Scope, question: Question, policy: FusionPolicy) ->
     latin = [t.text for t in question.content if _may_be_misspelt(t.text)]
     if policy.misspelt <= 0 or not latin or unit.text.indexed_up_to(scope) < unit.messages.last_seq(scope):
         return question
-    known = _together(unit.text.frequencies(scope, kind, latin)[1] for kind in KINDS)
+    # Of all its words, since the channels of words ask for the others next: together they are counted in one go.
+    every = [t.text for t in question.content]
+    known = {word for kind in KINDS for word in unit.text.frequencies(scope, kind, every)[1]}
     wider = list(question.wider)
     for word in (word for word in latin if word not in known):
         held = _together(unit.text.slips(scope, kind, word) for kind in KINDS)
@@ -34,9 +35,13 @@ def spelt(unit: Unit, scope: Scope, question: Question, policy: FusionPolicy) ->
     return question if len(wider) == len(question.wider) else replace(question, wider=tuple(wider))
 
 
-def _together(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """In how many texts of all kinds each word stands."""
-    return sum(map(Counter, counts), Counter[str]())
+    held: dict[str, int] = {}
+    for some in counts:
+        for word, count in some.items():
+            held[word] = held.get(word, 0) + count
+    return held
 
 
 def _may_be_misspelt(word: str) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from jiyi.domain.scope import Scope
@@ -252,9 +253,31 @@ def key_list(owner: int, seqs: Collection[int]) -> str:
     return json.dumps([base | seq for seq in set(seqs) if 1 <= seq <= MAX_SEQ])
 
 
+@lru_cache(maxsize=512)
 def marks(count: int) -> str:
     """`?, ?, ?` for an IN list."""
     return ", ".join("?" * count)
+
+
+def few_marks(values: Sequence[Any]) -> tuple[str, list[Any]]:
+    """An IN list, and the values for it, the last one repeated: of so few lengths that the statements stay prepared."""
+    count = 1 << (len(values) - 1).bit_length() if len(values) <= 16 else -(-len(values) // 32) * 32
+    return marks(count), [*values, *[values[-1]] * (count - len(values))]
+
+
+MANY = 64
+"""From so many keys on a list of them costs more as marks than as JSON."""
+
+
+def keys_in(owner: int, seqs: Collection[int]) -> tuple[str, list[Any]]:
+    """What stands in `IN (…)` for the keys of those numbers that an owner can have, with its arguments."""
+    base = owner << SEQ_BITS
+    return listing_of([base | seq for seq in set(seqs) if 1 <= seq <= MAX_SEQ])
+
+
+def listing_of(keys: Sequence[int]) -> tuple[str, list[Any]]:
+    """The same of keys as they are."""
+    return few_marks(keys) if 0 < len(keys) <= MANY else ("SELECT value FROM json_each(?)", [json.dumps(keys)])
 
 
 # ---------------------------------------------------------------------------------- what was erased

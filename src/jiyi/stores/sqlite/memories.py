@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from jiyi.domain.encoding import (
+    instant,
     micros,
     optional_micros,
 )
@@ -17,7 +18,7 @@ from jiyi.domain.scope import Scope
 from jiyi.domain.tiers import Aging
 from jiyi.errors import InputError
 from jiyi.ports import Memories
-from jiyi.stores.encoding import stored_instant
+from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, Row, at_most, seq_of
 from jiyi.stores.rows import (
     EVIDENCE_COLUMNS,
@@ -27,7 +28,7 @@ from jiyi.stores.rows import (
     memory_row,
     only_moved,
 )
-from jiyi.stores.sqlite.access import Access, first_key, key_list, last_key, marks, row_key
+from jiyi.stores.sqlite.access import Access, first_key, key_list, keys_in, last_key, listing_of, marks, row_key
 from jiyi.stores.sqlite.kept_memories import KeptMemories
 
 COLUMNS = f"key, {MEMORY_COLUMNS}"
@@ -44,6 +45,9 @@ _AGING = """
     WHERE key > ? AND key <= ? AND status = 'live' ORDER BY key LIMIT ?
 """
 
+HEAT = "heat"
+"""Where what was read of heat is kept: by number, None where there is none."""
+
 
 class SqliteMemories(Memories):
     """`rewritten`: owners some of whose memories were changed or erased in this unit."""
@@ -59,8 +63,14 @@ class SqliteMemories(Memories):
         owner = self._access.owner(scope)
         if owner is None or not seqs:
             return []
-        sql = f"SELECT {COLUMNS} FROM memory WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key"
-        return self._read(sql, (key_list(owner, seqs),))
+        listed, keys = keys_in(owner, seqs)
+        if self._access.writable:
+            return self._read(f"SELECT {COLUMNS} FROM memory WHERE key IN ({listed}) ORDER BY key", keys)
+        # Who reads memories by number asks for their heat next.
+        sql = f"SELECT {COLUMNS}, visits, at FROM memory LEFT JOIN heat ON heat.memory = key WHERE key IN ({listed}) ORDER BY key"
+        rows = self._access.rows(sql, keys)
+        self._access.kept(owner, HEAT).update((seq_of(key), _heat_of(visits, at)) for key, *_, visits, at in rows)
+        return self._with_evidence([row[:-2] for row in rows])
 
     def believed(self, scope: Scope, keys: Collection[str] = (), values: Collection[str] = ()) -> list[Memory]:
         owner = self._access.owner(scope)
@@ -187,15 +197,17 @@ class SqliteMemories(Memories):
         return resting
 
     def _read(self, sql: str, arguments: Sequence[Any]) -> list[Memory]:
-        rows = self._access.rows(sql, arguments)
+        return self._with_evidence(self._access.rows(sql, arguments))
+
+    def _with_evidence(self, rows: Sequence[Row]) -> list[Memory]:
         if not rows:
             return []
+        listed, keys = listing_of([row[0] for row in rows])
         sql = f"""
-            SELECT memory, message, {EVIDENCE_COLUMNS} FROM evidence
-            WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, position
+            SELECT memory, message, {EVIDENCE_COLUMNS} FROM evidence WHERE memory IN ({listed}) ORDER BY memory, position
         """
         said: dict[int, list[Row]] = {}
-        for row in self._access.rows(sql, (json.dumps([r[0] for r in rows]),)):
+        for row in self._access.rows(sql, keys):
             said.setdefault(row[0], []).append(row)
         return self._kept.made(rows, said)
 
@@ -268,9 +280,12 @@ class SqliteMemories(Memories):
         owner = self._access.owner(scope)
         if owner is None or not seqs:
             return {}
-        sql = "SELECT memory, visits, at FROM heat WHERE memory IN (SELECT value FROM json_each(?))"
-        rows = self._access.rows(sql, (key_list(owner, seqs),))
-        return {seq_of(memory): Heat(visits, stored_instant(at)) for memory, visits, at in rows}
+        known = self._access.kept(owner, HEAT)
+        if missing := set(seqs).difference(known):
+            listed, keys = keys_in(owner, missing)
+            rows = self._access.rows(f"SELECT memory, visits, at FROM heat WHERE memory IN ({listed})", keys)
+            known |= dict.fromkeys(missing) | {seq_of(memory): _heat_of(visits, at) for memory, visits, at in rows}
+        return {seq: heat for seq in seqs if (heat := known[seq]) is not None}
 
     def set_heat(self, scope: Scope, heats: Mapping[int, Heat]) -> None:
         self._access.check_writable()
@@ -289,6 +304,11 @@ class SqliteMemories(Memories):
                 if 1 <= seq <= MAX_SEQ
             ],
         )
+
+
+@damage
+def _heat_of(visits: float | None, at: int) -> Heat | None:
+    return None if visits is None else Heat(visits, instant(at))
 
 
 def _chunks(values: Iterable[str], size: int = 500) -> list[list[str]]:

@@ -10,7 +10,7 @@ from jiyi.ports import BM25
 from jiyi.stores.access import Access
 from jiyi.stores.numbering import Row
 from jiyi.stores.postings import PRIME, QUANTUM, Statements
-from jiyi.stores.sqlite.access import marks
+from jiyi.stores.sqlite.access import MANY, few_marks
 
 
 class SqliteStatements(Statements):
@@ -37,11 +37,9 @@ class SqliteStatements(Statements):
     def count(self, access: Access, owner: int, kind: int, terms: Sequence[int]) -> list[Row]:
         if len(terms) > MANY:
             return access.rows(_COUNT_MANY, (owner, kind, json.dumps(sorted(set(terms)))))
-        sql = (
-            f"SELECT term, count(*) FROM posting WHERE owner = ? AND kind = ? AND term IN ({marks(len(terms))})"
-            " GROUP BY term"
-        )
-        return access.rows(sql, (owner, kind, *terms))
+        listed, values = few_marks(terms)
+        sql = f"SELECT term, count(*) FROM posting WHERE owner = ? AND kind = ? AND term IN ({listed}) GROUP BY term"
+        return access.rows(sql, (owner, kind, *values))
 
     def occurrences(
         self, access: Access, owner: int, kind: int, terms: Sequence[int], seqs: Sequence[int]
@@ -69,8 +67,6 @@ class SqliteStatements(Statements):
         access.change("DELETE FROM posting WHERE owner = ? AND kind = ?", (owner, kind))
 
 
-MANY = 64
-"""Terms from which on a statement with a mark for each takes longer to make ready, each time, than the terms to look up."""
 _COUNT_MANY = """
     SELECT p.term, count(*)
     FROM json_each(?3) AS wanted CROSS JOIN posting AS p ON p.owner = ?1 AND p.kind = ?2 AND p.term = wanted.value
