@@ -237,7 +237,7 @@ class Recall:
     def _near(self, unit: Unit, scope: Scope, question: Question, words: Found | None, filters: Filters) -> Meaning:
         """What means the same as the question, of each kind that is asked for. Without the names of speakers, which pull in
         their greetings: words find those."""
-        asked = question.meant if words is None else without_names(question.meant, words.named)
+        asked = question.meant if words is None else without_names(question.meant, words.named.values())
         fusion = self.passages.policy
         return find_meaning(unit, scope, asked, _text_kinds(filters), self.embedding, fusion, self.ranking)
 

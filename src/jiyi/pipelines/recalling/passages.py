@@ -18,6 +18,7 @@ from jiyi.domain.scope import Scope
 from jiyi.pipelines.indexing import Indexing
 from jiyi.pipelines.recalling.matching import Match, overlay
 from jiyi.pipelines.recalling.question import Question
+from jiyi.pipelines.recalling.voices import named_in
 from jiyi.ports import BM25, Kind, Unit
 
 TAIL = 200
@@ -36,8 +37,8 @@ class Found:
     """What the words found: scores by message number, and bits of the terms of the question's search that each holds.
 
     `chosen` are the places in that search of the terms that selected. The dicts grow while the channels are read. `over` are
-    the words of another turn that led to the turns of `bridged`, `named` the speakers that the question names, `then` what
-    was said in a time that it names.
+    the words of another turn that led to the turns of `bridged`, `named` the speakers that the question names and what it
+    calls them, `then` what was said in a time that it names.
     """
 
     scores: dict[int, float]
@@ -48,7 +49,7 @@ class Found:
     bridged: Mapping[int, float] = field(default_factory=dict)
     over: tuple[str, ...] = ()
     places: Mapping[int, Place] = field(default_factory=dict)
-    named: frozenset[str] = frozenset()
+    named: Mapping[str, str] = field(default_factory=dict)
     then: Mapping[int, float] = field(default_factory=dict)
 
 
@@ -82,7 +83,7 @@ class Passages:
         """What each of several questions finds, as shares of its best, so that none counts for more than another."""
         scores, matched, holding = dict[int, float](), dict[int, int](), dict[str, int]()
         bridged, places, then = dict[int, float](), dict[int, Place](), dict[int, float]()
-        documents, over, named = 0, list[str](), frozenset[str]()
+        documents, over, named = 0, list[str](), dict[str, str]()
         for terms in question.parts:
             asked, origins = question.part(terms)
             found = self.find(unit, scope, asked)
@@ -92,7 +93,7 @@ class Passages:
                 bits = found.matched.get(seq, 0)
                 scores[seq] = scores.get(seq, 0.0) + score / best
                 matched[seq] = matched.get(seq, 0) | sum(1 << i for n, i in enumerate(origins) if bits >> n & 1)
-            documents, named = max(documents, found.documents), named | found.named
+            documents, named = max(documents, found.documents), {**named, **found.named}
             holding |= found.holding
             bridged |= dict.fromkeys(found.bridged, 0.0)
             places |= found.places
@@ -254,7 +255,7 @@ class Passages:
         voices = defaultdict[str, set[str]](set)
         for seq in then:
             voices[places[seq].session].add(places[seq].voice)
-        named = found.named | self._named([places[seq] for seq in then], question.folded)
+        named = {**found.named, **self._named([places[seq] for seq in then], question.folded)}
         said = [places[seq] for seq in then if len(voices[places[seq].session]) > 1]
         kept = {p.seq: then[p.seq] for p in said if not named or p.voice in named}
         return replace(found, then=kept, places=places, named=named)
@@ -268,10 +269,9 @@ class Passages:
                 found |= dict.fromkeys((m.seq for m in said), 1.0)
         return found
 
-    def _named(self, places: Collection[Place], question: str) -> frozenset[str]:
-        """The voices that the question names."""
-        fold = self.indexing.segmenter.fold
-        return frozenset(voice for voice in {p.voice for p in places} if _stands_in(fold(voice), question))
+    def _named(self, places: Collection[Place], question: str) -> dict[str, str]:
+        """The voices that the question names, with what it calls them."""
+        return named_in({p.voice for p in places}, question, self.indexing.segmenter)
 
 
 def _together(found: Found) -> dict[int, float]:
@@ -282,13 +282,6 @@ def _together(found: Found) -> dict[int, float]:
 
 def _letters(text: str) -> int:
     return len(text) if text.isascii() else sum(2 if char > "\u2e80" else 1 for char in text)
-
-
-def _stands_in(name: str, text: str) -> bool:
-    """Whether a name stands free in a text; in scripts without spaces anywhere."""
-    if len(name) < 2:
-        return False
-    return name in text if name[0] > "\u2e80" else re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 class _Coverage:
