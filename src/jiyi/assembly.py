@@ -61,6 +61,7 @@ from jiyi.shipped import (
     load_closings,
     load_constructions,
     load_cues,
+    load_expecting,
     load_facts,
     load_guard,
     load_high_value,
@@ -288,7 +289,9 @@ def _recall(
     return Recall(
         indexing=indexing,
         read=read,
-        passages=Passages(indexing, settings.fusion, load_acknowledging(segmenter), load_people(segmenter)),
+        passages=Passages(
+            indexing, settings.fusion, load_acknowledging(segmenter), load_people(segmenter), load_expecting()
+        ),
         facts=facts,
         ranking=settings.ranking,
         confidence=settings.confidence,

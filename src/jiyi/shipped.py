@@ -32,6 +32,7 @@ from jiyi.pipelines.recalling.relevance import RelevanceWords
 from jiyi.pipelines.summarising.cues import Cues, parse_cues
 from jiyi.settings import GuardPolicy
 from jiyi.text.cleaning import Cleaner, CleaningRules, parse_cleaning
+from jiyi.text.expecting import Expecting, parse_expecting
 from jiyi.text.kinds import Kinds
 from jiyi.text.poisoning import PoisoningRules, Screen, parse_poisoning
 from jiyi.text.query_reading import Announcements
@@ -209,6 +210,12 @@ def load_announcements() -> Announcements:
     """The shipped words by which a question announces itself."""
     phrases = read_toml(shipped_text("questions.toml"), "questions.toml")
     return Announcements([*phrases["zh"], *phrases["en"]])
+
+
+@cache
+def load_expecting() -> Expecting:
+    """What questions expect of their answers."""
+    return parse_expecting(read_toml(shipped_text("expecting.toml"), "expecting.toml"))
 
 
 @cache

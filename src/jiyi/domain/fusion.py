@@ -72,6 +72,9 @@ class FusionPolicy:
     # An assistant's turn that holds no word of the question needs so many words that tell something, beyond those of having
     # heard; after a question one is an answer.
     telling: int = 2
+    # More for a turn that holds something of the kind that is asked for (a time, where it is asked when), among so many of the best.
+    expected: float = 0.3
+    rescored: int = 64
     # Candidates read from the index, and how many of the best have their neighbours read as well. Twice as many found
     # nothing more.
     hits: int = 64
@@ -79,11 +82,15 @@ class FusionPolicy:
     # A word that more than this share of the turns holds selects none, as long as two others do, and another word for one
     # asked for is not looked for at all when it is more frequent than that: long lists to read, and little told.
     frequent: float = 0.10
-    wider_share: float = 0.02
+    wider_share: float = 0.05
+    # The same in a talk that is handed over: it has words enough of its own.
+    wider_share_of_talk: float = 0.02
     # Entries of the index that one search reads, the rarest words first. Bounds the time of a search in a long history.
     entries: int = 4000
     # What does not select still weighs among the candidates: frequent words, and stop words with this weight (我, before).
     stop_words: float = 0.3
+    # The same in a talk that is handed over: most of them are of what led to the question.
+    stop_words_of_talk: float = 0.15
     weighed: int = 48
     # A short statement that answers one half of a question names what the other half is about: its rare words are looked
     # for as well. Above so many letters (a Chinese character counts as two) a turn names too much.
@@ -128,7 +135,8 @@ def place_of(message: Message) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a passage's score is made of; `total` is their sum. `beside` is the turn that lends most."""
+    """What a passage's score is made of; `total` is their sum. `beside` is the turn that lends most, `expected` what
+    a turn has more that holds something of the kind that is asked for."""
 
     own: float
     session: float
@@ -136,10 +144,11 @@ class Parts:
     beside: int | None = None
     spoken: bool = False
     timely: bool = False
+    expected: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.own + self.session + self.neighbours
+        return self.own + self.session + self.neighbours + self.expected
 
 
 @dataclass(frozen=True, slots=True)

@@ -494,7 +494,8 @@ def _relevance(match: Match) -> ScoreParts:
         return fused(match.relevance, match.meaning, 0.0 if match.linked is None else match.linked.energy)
     share = match.relevance / parts.total
     return (
-        ("words", parts.own * share), ("session", parts.session * share), ("turns beside", parts.neighbours * share)
+        ("words", parts.own * share), ("session", parts.session * share), ("turns beside", parts.neighbours * share),
+        *((("kind asked for", parts.expected * share),) if parts.expected else ())
     )  # fmt: skip
 
 

@@ -29,7 +29,8 @@ class Isolated:
     """`core` is the question, `rest` the talk around it, empty when all of it is the question. `announced`: it is said that
     this is the question, so the talk around it is beside the point; otherwise the talk may well be what it is about.
 
-    `parts` are the questions in the core, where it asks several; `last` is what was said last in a talk that is handed over.
+    `parts` are the questions in the core, where it asks several; `talk`: it is a talk that is handed over, `last` what was said
+    last in it.
     """
 
     core: str
@@ -37,6 +38,7 @@ class Isolated:
     announced: bool = False
     parts: tuple[str, ...] = ()
     last: str = ""
+    talk: bool = False
 
 
 class Announcements:
@@ -52,7 +54,7 @@ class Announcements:
         """The question in a message of several sentences: its last, if it asks. A short message is all question, and so is
         a talk that is handed over, without the names before its lines: what is asked last in it is asked of all of it."""
         if said := _said(text):
-            return Isolated("\n".join(line for _, line in said), last=_leading(said))
+            return Isolated("\n".join(line for _, line in said), last=_leading(said), talk=True)
         sentences = [s for s in _SENTENCE.findall(text) if s.strip(' \t\r\n"”』」')]
         asking = [i for i, s in enumerate(sentences) if _ASKS.search(s)]
         if not asking or len(sentences) - 1 - asking[-1] > BEHIND:

@@ -6,7 +6,6 @@ rare words ─▶ hits ─▶ weigh by frequent words ─▶ bridge ─▶ speak
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from jiyi.pipelines.recalling.matching import Match, overlay
 from jiyi.pipelines.recalling.question import Question
 from jiyi.pipelines.recalling.voices import named_in
 from jiyi.ports import BM25, Kind, Unit
+from jiyi.text.expecting import Expectation, Expecting
 
 TAIL = 200
 """Messages not indexed yet that recall reads itself, so that what was just said is found at once."""
@@ -56,12 +56,13 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Passages:
     """What finding passages needs besides the store. `acknowledging`: the terms with which an assistant only says that it has
-    heard. `people`: those that name a person by what they are to the user."""
+    heard. `people`: those that name a person by what they are to the user. `expecting`: what questions expect of an answer."""
 
     indexing: Indexing
     policy: FusionPolicy
     acknowledging: frozenset[str] = frozenset()
     people: frozenset[str] = frozenset()
+    expecting: Expecting = field(default_factory=Expecting)
 
     def find(self, unit: Unit, scope: Scope, question: Question) -> Found:
         """What the words of a question find. A message that asks several things is asked for each: the words of one would
@@ -129,21 +130,31 @@ class Passages:
         asked = Asked(self._named(places.values(), question.folded), question.times)
         surroundings = Surroundings(scores, places, asked, self.policy)
         totals = {seq: round(total, 6) for seq, total in surroundings.totals(lent=question.asks).items()}
-        top = max(totals.values(), default=0.0)
         if takes is not None:
             totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
-        best = best_of(totals, limit + 2 * SPARE)
+        expected = self.expecting.of(question.folded) if question.asks and policy.expected > 0 else None
+        many = limit + 2 * SPARE
+        best = best_of(totals, many if expected is None else max(many, policy.rescored))
         covered = _Coverage(question, question.information(found.documents, found.holding), found.matched)
         texts = {
             m.seq: m
             for m in unit.messages.get(scope, best)
             if m.seq in words or m.seq in found.then or self._tells(m, places)
         }
-        best = [seq for seq in best if seq in texts][: limit + SPARE]
+        best = [seq for seq in best if seq in texts]
+        parts = {seq: self._as_expected(surroundings.parts(seq), texts[seq], expected) for seq in best}
+        best.sort(key=lambda seq: (-round(parts[seq].total, 6), -seq))
+        top = max((p.total for p in parts.values()), default=0.0)
         return [
-            _match(texts[seq], surroundings.parts(seq), top, covered, question, found.over if seq in bridged else ())
-            for seq in best
+            _match(texts[seq], parts[seq], top, covered, question, found.over if seq in bridged else ())
+            for seq in best[: limit + SPARE]
         ]
+
+    def _as_expected(self, parts: Parts, message: Message, expected: Expectation | None) -> Parts:
+        """More where a turn holds something of the kind that is asked for."""
+        if expected is None or not expected.holds.search(self.indexing.segmenter.fold(message.text)):
+            return parts
+        return replace(parts, expected=self.policy.expected * parts.total)
 
     def _tells(self, message: Message, places: Mapping[int, Place]) -> bool:
         """Whether a turn that holds no word of the question may answer it at all. What an assistant says only to show that it
@@ -178,9 +189,10 @@ class Passages:
     def _selecting(self, question: Question, documents: int, counts: Sequence[int]) -> list[int]:
         """Which terms of the search select, by their places in it: the rare ones, within what a search may read."""
         policy, own, read = self.policy, len(question.content), 0
+        wider = policy.wider_share_of_talk if question.talk else policy.wider_share
         chosen: list[int] = []
         for i in sorted(filter(counts.__getitem__, range(len(counts))), key=lambda i: (i >= own, counts[i])):
-            share = policy.frequent if i < own else policy.wider_share
+            share = policy.frequent if i < own else wider
             fits = read + counts[i] <= policy.entries
             if not chosen or (fits and (counts[i] <= share * documents + FEW or (i < own and len(chosen) < 2))):
                 chosen.append(i)
@@ -196,7 +208,8 @@ class Passages:
             for i, t in enumerate(question.content)
             if i not in chosen and t.text in found.holding
         }
-        stops = question.stops if policy.stop_words > 0 else ()
+        share = policy.stop_words_of_talk if question.talk else policy.stop_words
+        stops = question.stops if share > 0 else ()
         best = best_of(found.scores, policy.weighed)
         if not best or not (late or stops):
             return
@@ -208,7 +221,7 @@ class Passages:
                 place, told = late[term]
                 found.matched[seq] |= 1 << place
             else:
-                told = policy.stop_words * inverse_frequency(len(best), often[term])
+                told = share * inverse_frequency(len(best), often[term])
             norm = formula.k1 * (1 - formula.b + formula.b * length / average)
             found.scores[seq] += told * count * (formula.k1 + 1) / (count + norm)
 

@@ -30,7 +30,8 @@ class Question:
     them, `stops` are its stop words, which weigh among what was found. `raw` is the folded text to look for when there are none (a query of stop words only, SPEC R7), empty when every
     word is in every question anyway. `quotes` are folded, `times` the stretches that it names. `asks`: it is a sentence, whose
     answer may stand beside its words; key words alone want what holds them. `core` is the question in the text, as written,
-    `meant` the text whose meaning is looked for. Where it asks several things, `parts` are the terms of each, stop words too.
+    `meant` the text whose meaning is looked for. Where it asks several things, `parts` are the terms of each, stop words too. `talk`: it is
+    a talk that was handed over.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Question:
     core: str = ""
     meant: str = ""
     parts: tuple[frozenset[str], ...] = ()
+    talk: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -150,6 +152,7 @@ class QuestionReader:
             quotes=tuple(self.segmenter.fold(quote) for quote in quoted(query)),
             times=tuple(self._times(query, now)),
             parts=self._parts(isolated.parts),
+            talk=isolated.talk,
         )
 
     def _parts(self, questions: Sequence[str]) -> tuple[frozenset[str], ...]:
