@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
+
+import pytest
 
 from jiyi.assembly import assemble
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreBusy
 from jiyi.memory_layer import MemoryLayer
+from jiyi.pipelines.recalling import gathering
+from jiyi.pipelines.recalling.gathering import Gathered
 from jiyi.ports import Unit
 from jiyi.settings import AccessPolicy, Settings
 from jiyi.stores.reference import ReferenceData, ReferenceStore, open_reference
@@ -53,3 +58,20 @@ def test_a_recall_answers_though_its_count_cannot_be_written() -> None:
     assert me.recall("tea").items
     layer.close()
     assert store._closed
+
+
+@pytest.mark.parametrize("linger", [0.001, 60.0])
+def test_what_gathers_is_written_by_whichever_thread_is_there(linger: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "LINGER_SECONDS", linger)
+    written: list[int] = []
+
+    def write(_: Unit, notes: Sequence[int]) -> None:
+        written.extend(notes)
+
+    gathered: Gathered[int] = Gathered(open_reference(), 1, write, "numbers")
+    for number in range(1, 41):
+        gathered.note([number])
+        if number % 8 == 0:
+            time.sleep(0.01)  # long enough for a thread that lingers shortly to be gone
+    gathered.close()
+    assert written == list(range(1, 41))

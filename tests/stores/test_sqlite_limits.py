@@ -255,3 +255,24 @@ def test_a_long_queue_does_not_slow_down_the_next_job(store: SqliteStore) -> Non
     assert (mine.scope, yours.scope) == (ME, YOU)
     with store.read() as unit:
         assert unit.access.value("SELECT count(*) FROM job WHERE due_at IS NOT NULL") == 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 17, 63, 64, 65, 130])
+def test_as_many_memories_as_are_asked_for_come_with_their_heat_and_evidence(store: SqliteStore, count: int) -> None:
+    for number in range(1, 131):
+        store.write(lambda unit, n=number: learn(unit, ME, f"a{n}", f"绿茶{n}"))
+    heats = {seq: Heat(float(seq), NOW) for seq in range(1, 131, 2)}
+    store.write(lambda unit: unit.memories.set_heat(ME, heats))
+    seqs = [*range(count, 0, -1), MAX_SEQ, MAX_SEQ + 1, 0]
+    expected = {seq: heat for seq, heat in heats.items() if seq <= count}
+
+    def read(unit: Unit) -> None:
+        assert unit.memories.heat(ME, seqs[:1]) == {s: h for s, h in expected.items() if s == count}
+        found = unit.memories.get(ME, seqs)
+        assert [m.seq for m in found] == list(range(1, count + 1))
+        assert all(m.evidence for m in found)
+        assert unit.memories.heat(ME, seqs) == expected
+
+    with store.read(ME) as unit:
+        read(unit)
+    store.write(read)

@@ -68,10 +68,15 @@ class Gathered(Generic[T]):
 
     def _write_aside(self) -> None:
         """Write each time it is woken, until nobody does for a while."""
-        while self._woken():
-            self._try_to_flush()
+        try:
+            while self._woken():
+                self._try_to_flush()
+                with self._lock:
+                    self._busy = False
+        except BaseException:
             with self._lock:
-                self._busy = False
+                self._aside, self._busy = None, False  # the next note begins another one
+            raise
 
     def _woken(self) -> bool:
         try:
