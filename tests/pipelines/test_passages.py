@@ -105,6 +105,47 @@ def test_a_named_speaker_comes_first(me: ScopedMemory, layer: MemoryLayer) -> No
     assert "said by whom the question names" in first.why
 
 
+@pytest.mark.parametrize(
+    ("names", "line", "asked", "first"),
+    [
+        (("Tom Baker", "Priya Nair"), "I adore jazz", "Does Priya adore jazz?", "Priya Nair"),
+        (("赵一凡", "林晓彤"), "爵士乐我听得很多", "晓彤听爵士乐吗？", "林晓彤"),
+    ],
+)
+def test_a_speaker_is_named_by_what_they_are_called(
+    me: ScopedMemory, layer: MemoryLayer, names: tuple[str, str], line: str, asked: str, first: str
+) -> None:
+    for number, name in enumerate(reversed(names)):
+        talk(me, f"{name}: {line}", session=f"s{number}")
+    layer.work()
+    item = me.recall(asked, kinds={"message"}).items[0]
+    assert item.name == first
+    assert "said by whom the question names" in item.why
+
+
+@pytest.mark.parametrize(
+    ("asked", "plain", "dated", "other"),
+    [
+        (
+            "When did we paint the boat?",
+            "We are going to paint the boat",
+            "We got the boat painted last spring",
+            "Nice",
+        ),
+        ("我们什么时候给船刷漆的？", "我们要给船刷漆", "去年春天我们要给船刷漆", "不错"),
+    ],
+)
+def test_who_asks_when_wants_a_time(
+    me: ScopedMemory, layer: MemoryLayer, asked: str, plain: str, dated: str, other: str
+) -> None:
+    talk(me, f"Ann: {dated}", f"Bob: {other}", session="s1")
+    talk(me, f"Ann: {plain}", f"Bob: {other}", session="s2")
+    layer.work()
+    first = me.recall(asked, kinds={"message"}).items[0]
+    assert first.text == dated
+    assert "holds something of the kind that is asked for" in first.why
+
+
 def test_a_time_in_the_question_boosts_and_does_not_filter(me: ScopedMemory, layer: MemoryLayer, clock: Clock) -> None:
     talk(me, "Ann: 今天吃了火锅", session="s1", day="2025-12-10")
     talk(me, "Ann: 今天吃了火锅，加了毛肚", session="s2", day="2026-02-10")

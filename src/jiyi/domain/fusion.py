@@ -82,9 +82,7 @@ class FusionPolicy:
     # A word that more than this share of the turns holds selects none, as long as two others do, and another word for one
     # asked for is not looked for at all when it is more frequent than that: long lists to read, and little told.
     frequent: float = 0.10
-    wider_share: float = 0.05
-    # The same in a talk that is handed over: it has words enough of its own.
-    wider_share_of_talk: float = 0.02
+    wider_share: float = 0.02
     # Entries of the index that one search reads, the rarest words first. Bounds the time of a search in a long history.
     entries: int = 4000
     # What does not select still weighs among the candidates: frequent words, and stop words with this weight (我, before).

@@ -210,6 +210,8 @@ def found_by(match: Match) -> str:
         told.append("said by whom the question names")
     if parts.timely:
         told.append("said in the time that the question names")
+    if parts.expected:
+        told.append("holds something of the kind that is asked for")
     return "; ".join(told)
 
 

@@ -189,10 +189,9 @@ class Passages:
     def _selecting(self, question: Question, documents: int, counts: Sequence[int]) -> list[int]:
         """Which terms of the search select, by their places in it: the rare ones, within what a search may read."""
         policy, own, read = self.policy, len(question.content), 0
-        wider = policy.wider_share_of_talk if question.talk else policy.wider_share
         chosen: list[int] = []
         for i in sorted(filter(counts.__getitem__, range(len(counts))), key=lambda i: (i >= own, counts[i])):
-            share = policy.frequent if i < own else wider
+            share = policy.frequent if i < own else policy.wider_share
             fits = read + counts[i] <= policy.entries
             if not chosen or (fits and (counts[i] <= share * documents + FEW or (i < own and len(chosen) < 2))):
                 chosen.append(i)
