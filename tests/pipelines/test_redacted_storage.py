@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import zipfile
 from contextlib import suppress
@@ -148,6 +149,20 @@ def test_what_is_acknowledged_is_what_is_stored(tmp_path: Path, clock: Clock) ->
         span, said = memory.evidence[0], me.evidence(memory.id)[0].text
         assert "苏州" in memory.text
         assert "苏州" in said[span.start : span.end]
+
+
+@pytest.mark.parametrize("digest", ["b2ac74cc", "cc37e1d8", "5bcc2add", "deadbeef", "1face0ff"])
+@pytest.mark.parametrize(
+    ("said", "learnt"), [(SAID, "用户住在苏州"), (f"The password is {SECRET}. I live in Leeds.", "User lives in Leeds")]
+)
+def test_what_a_digest_spells_is_no_word(tmp_path: Path, clock: Clock, digest: str, said: str, learnt: str) -> None:
+    """A password beside a "cc" is no order to send it."""
+    with layer_at(tmp_path / "m.db", clock) as layer:
+        [stored] = layer.scope(user="u").observe([turn(said)]).messages
+        me = layer.scope(user="v")
+        me.observe([turn(re.sub(r"(?<=·k1:)[0-9a-f]{8}", digest, stored.text))])
+        layer.work()
+        assert [memory.text for memory in me.memories()] == [learnt]
 
 
 def test_the_same_number_is_still_the_same(tmp_path: Path, clock: Clock) -> None:

@@ -117,7 +117,7 @@ def _words(listed: Sequence[str]) -> str:
     """A list as one choice. Words in Latin letters are whole words."""
     latin = [w for w in listed if w.isascii() and re.match(r"[a-z(]", w)]
     other = [w for w in listed if w not in latin]
-    whole = [rf"(?<![a-z])(?:{'|'.join(latin)})(?![a-z])"] if latin else []
+    whole = [rf"(?<![a-z0-9])(?:{'|'.join(latin)})(?![a-z0-9])"] if latin else []
     return "|".join([*whole, *other])
 
 
