@@ -9,7 +9,7 @@ import pytest
 
 from jiyi.domain.memory import Language
 from jiyi.errors import InputError
-from jiyi.evaluation.silence import DEVELOPER, HALVES, HELD_OUT, Asked, Kind, Measured, load_people, measure
+from jiyi.evaluation.silence import DEVELOPER, HALVES, HELD_OUT, MORE, Asked, Kind, Measured, load_people, measure
 from tests.surfaces.cli import Cli
 
 SMALL = """
@@ -78,11 +78,20 @@ def test_the_shipped_talks_are_enough_of_everything() -> None:
     assert all(spread[half, tongue, kind] >= 10 for half in HALVES for tongue in Language for kind in Kind)
 
 
+def test_what_weights_are_fitted_to_are_other_people_in_both_languages() -> None:
+    people, measured = load_people(MORE), load_people()
+    assert {p.half for p in people} == {DEVELOPER}
+    assert not {p.id for p in people} & {p.id for p in measured}
+    assert not {q.text for p in people for q in p.questions} & {q.text for p in measured for q in p.questions}
+    spread = Counter((q.language, q.kind) for p in people for q in p.questions)
+    assert all(spread[tongue, kind] >= 15 for tongue in Language for kind in Kind)
+
+
 def test_the_shipped_talks_go_forward_in_time_and_ask_nothing_twice() -> None:
-    for person in load_people():
+    for person in [*load_people(), *load_people(MORE)]:
         times = [m.at for m in person.messages]
         assert times == sorted(times)
-        assert len({m.session for m in person.messages}) >= 4
+        assert len({m.session for m in person.messages}) >= 3
         texts = [q.text for q in person.questions]
         assert len(set(texts)) == len(texts)
         assert not set(texts) & {m.text for m in person.messages}

@@ -40,6 +40,8 @@ from jiyi.shipped import load_segmenter
 
 TALKS = Path(__file__).with_name("silence.toml")
 """The talks and questions that ship with jiyi, in words of our own."""
+MORE = Path(__file__).with_name("silence_developer.toml")
+"""More of them, all of the developer half: what weights are fitted to."""
 DEVELOPER, HELD_OUT = "developer", "held-out"
 HALVES = (DEVELOPER, HELD_OUT)
 BOTH = "both"

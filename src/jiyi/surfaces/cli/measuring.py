@@ -31,7 +31,7 @@ from jiyi.evaluation.sampling import (
     sheet_lines,
     write_lines,
 )
-from jiyi.evaluation.silence import EMBEDDERS, HALVES, TALKS, load_people
+from jiyi.evaluation.silence import EMBEDDERS, HALVES, MORE, TALKS, load_people
 from jiyi.evaluation.silence import measure as measure_silence
 from jiyi.shipped import load_vocabulary
 from jiyi.surfaces.cli.calls import Call
@@ -223,7 +223,8 @@ def silence(
         raise InputError(f"no half {half!r}: choose {', '.join(HALVES)} or all")
     if embedder not in EMBEDDERS:
         raise InputError(f"no embedder {embedder!r} here: choose one of {', '.join(EMBEDDERS)}")
-    people = [person for person in load_people(file or TALKS) if half in (person.half, "all")]
+    talks = load_people(file) if file else [*load_people(TALKS), *load_people(MORE)]
+    people = [person for person in talks if half in (person.half, "all")]
     with call.out.progress("asking", len(people), "talk") as step:
         found = measure_silence(people, embedder=embedder, step=step)
     call.out.show(found.data(misses), [found.text(misses)])
