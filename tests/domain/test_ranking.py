@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jiyi.domain.ranking import RankingPolicy, fused, meanings
+from jiyi.domain.ranking import COVERS, RankingPolicy, fused, meanings, relevance, yardstick
 
 POLICY = RankingPolicy()
 share = st.floats(0, 1)
@@ -29,3 +29,14 @@ def test_the_nearer_counts_more_and_more_where_it_stands_out(one: float, other: 
     assert low <= high <= POLICY.meaning
     assert meanings(shares, None, POLICY) == meanings(shares, 0.0, POLICY)
     assert meanings(shares, None, POLICY)[1] <= high
+
+
+def test_the_best_hit_by_a_chance_word_is_no_half_answer() -> None:
+    assert relevance(2.0, yardstick(2.0, 0.06), 0.06) < 0.15
+    assert relevance(2.0, yardstick(2.0, COVERS), COVERS) == relevance(2.0, 2.0, COVERS)
+
+
+@given(st.floats(0.01, 50), share)
+def test_what_covers_enough_is_measured_as_ever(best: float, covered: float) -> None:
+    assert yardstick(best, covered) >= best
+    assert (covered and covered < COVERS) or yardstick(best, covered) == best

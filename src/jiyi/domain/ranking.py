@@ -42,6 +42,20 @@ def inverse_frequency(documents: int, holding: int) -> float:
     return math.log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
+COVERS = 0.3
+"""The share of a question's information from which a hit by words is measured by the best hit alone."""
+
+
+def yardstick(best: float, covered: float) -> float:
+    """What hits by words are measured by: the best of them, and more where even that one hardly covers anything. Else a chance
+    word, the best there is, would stand before what means the same (decision 0050).
+
+    Args:
+        covered: the largest share of the question's information that a hit covers, in [0, 1].
+    """
+    return best * COVERS / covered if 0 < covered < COVERS else best
+
+
 def relevance(score: float, best: float, coverage: float) -> float:
     """In [0, 1]: half how well it does against the best hit, half how much of the question it covers.
 

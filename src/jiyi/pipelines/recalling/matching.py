@@ -9,7 +9,7 @@ from datetime import datetime
 from jiyi.domain.activation import Activated
 from jiyi.domain.fusion import Parts
 from jiyi.domain.memory import Memory, Message, message_handle
-from jiyi.domain.ranking import relevance
+from jiyi.domain.ranking import relevance, yardstick
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.pipelines.recalling.question import Question
@@ -66,7 +66,8 @@ def match_texts(unit: Unit, scope: Scope, kind: Kind, question: Question, limit:
     holder: Summaries | Memories = unit.summaries if kind is Kind.SUMMARY else unit.memories
     items: dict[int, Memory | SessionSummary] = {i.seq: i for i in holder.get(scope, [h.seq for h in hits])}
     best = max((h.score for h in hits), default=0.0)
-    return [_match(items[h.seq], h, best, question, information) for h in hits if h.seq in items]
+    covered = max((question.coverage(h.matched, information) for h in hits), default=0.0)
+    return [_match(items[h.seq], h, yardstick(best, covered), question, information) for h in hits if h.seq in items]
 
 
 def said_in(
