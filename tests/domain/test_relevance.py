@@ -16,6 +16,8 @@ shares = st.floats(0, 1)
 def test_chance_is_silent_and_what_is_covered_speaks() -> None:
     assert not judge(Signals(0.02, own=True), POLICY).relevant
     assert judge(Signals(0.5), POLICY).relevant
+    assert not judge(Signals(0.02, 0.1, words=3), POLICY).relevant
+    assert judge(Signals(0.5, 0.1, words=3), POLICY).relevant
 
 
 def test_a_question_about_the_user_needs_less_than_one_that_anybody_might_ask() -> None:
@@ -24,11 +26,22 @@ def test_a_question_about_the_user_needs_less_than_one_that_anybody_might_ask() 
     assert not judge(between, POLICY).relevant
 
 
+def test_what_is_put_as_one_asks_of_the_world_needs_more() -> None:
+    between = Signals(0.1, 0.2, words=3)
+    assert judge(between, POLICY).relevant
+    assert not judge(replace(between, worldly=True), POLICY).relevant
+
+
+def test_one_word_in_common_tells_less_the_more_is_asked() -> None:
+    assert judge(Signals(0.1, 0.15, words=2), POLICY).relevant
+    assert not judge(Signals(0.1, 0.15, words=5), POLICY).relevant
+    assert judge(Signals(0.1, 0.15, words=5), POLICY) == judge(Signals(0.1, 0.15, words=50), POLICY)
+
+
 def test_words_and_meaning_make_up_for_each_other() -> None:
-    half, near = POLICY.own * 0.6, (POLICY.near_from + POLICY.near_enough) / 2
-    assert not judge(Signals(half, own=True), POLICY).relevant
-    assert not judge(Signals(0.0, near, own=True), POLICY).relevant
-    assert judge(Signals(half, near, own=True), POLICY).relevant
+    assert not judge(Signals(0.1, 0.05, words=3), POLICY).relevant
+    assert not judge(Signals(0.0, 0.2, words=3), POLICY).relevant
+    assert judge(Signals(0.1, 0.2, words=3), POLICY).relevant
 
 
 @given(shares, st.none() | shares, st.booleans(), st.booleans(), st.booleans())
@@ -40,10 +53,12 @@ def test_a_name_never_mentioned_always_silences(
     assert "Zoe" in verdict.reason
 
 
-@given(shares, shares, shares, shares, st.booleans())
-def test_more_of_a_signal_never_silences(one: float, two: float, near: float, nearer: float, own: bool) -> None:
-    less = Signals(min(one, two), min(near, nearer), own=own)
-    more = Signals(max(one, two), max(near, nearer), own=own)
+@given(shares, shares, shares, shares, st.booleans(), st.integers(0, 30))
+def test_more_of_a_signal_never_silences(
+    one: float, two: float, near: float, nearer: float, worldly: bool, words: int
+) -> None:
+    less = Signals(min(one, two), min(near, nearer), worldly=worldly, words=words)
+    more = Signals(max(one, two), max(near, nearer), worldly=worldly, words=words)
     assert judge(more, POLICY).relevant or not judge(less, POLICY).relevant
 
 

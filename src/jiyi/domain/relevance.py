@@ -2,32 +2,42 @@
 
     a name that was never mentioned ─▶ silent
     what is asked for by its name, or was said in the time asked about ─▶ relevant
-    words covered + nearness in meaning, against what this sort of question needs ─▶ relevant or silent
+    words covered; with vectors nearness in meaning, how much is asked and how, weighed together ─▶ relevant or silent
 
 A cosine orders, but no cut-off of it tells whether anything fits; one word in common is chance.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class RelevancePolicy:
-    """Tuned on the developer half of `jiyi eval silence` (decision 0025)."""
+    """By words alone two shares, and with vectors the weights of a logistic regression over the signals: from 0 on something is
+    relevant. Fitted on the developer talks of `jiyi eval silence`, each person's left out in turn (decision 0050)."""
 
-    # The share of what a question tells that one memory or turn must cover: of a question about the user and what is
-    # theirs, and of one that could be asked of anybody.
+    # By words alone: the share of what a question tells that one memory or turn must cover, of a question about the user and
+    # what is theirs, and of one that could be asked of anybody.
     own: float = 0.08
     general: float = 0.12
-    # How much nearer than all else a text must be in meaning, as a share of what is left to 1, to make up for words. Tuned with
-    # other words and kinds taken away as well, since these fit the talks beside which they were written.
-    near_from: float = 0.24
-    near_enough: float = 0.30
+    # With vectors: what everything starts from.
+    start: float = 0.73
+    # For the root of the share of the question that one text covers.
+    coverage: float = 4.9
+    # For how far the nearest text stands out in meaning.
+    nearness: float = 19.8
+    # Against, where it asks as anybody might.
+    worldly: float = 3.7
+    # Against, for the logarithm of one more than the content words: the more is asked, the less one word in common tells.
+    length: float = 4.1
+    # Words that are counted for that at the most.
+    counted: int = 5
     # What a word counts for that is in every kind of talk (new, work, 今天).
     common: float = 0.15
-    # A name never mentioned speaks against what is covered, unless a text is as near in meaning as this.
+    # A name never mentioned speaks against what is covered, whatever that is.
     veto: bool = True
 
 
@@ -38,7 +48,8 @@ class Signals:
     `coverage`: the largest share of the question's information that one text covers, in [0, 1]. `nearness`: how much nearer the nearest
     text is than the others, None without vectors. `unknown`: names in the question that were never mentioned. `own`: it
     speaks of the user, or names somebody or something known. `keyed`: a fact is asked for by its name. `timely`: it asks
-    for a time, and something was said in it.
+    for a time, and something was said in it. `worldly`: it is put as one asks of the world or wants something done (如何, write
+    me), and is not `own`. `words`: content words of the question.
     """
 
     coverage: float
@@ -47,6 +58,8 @@ class Signals:
     own: bool = False
     keyed: bool = False
     timely: bool = False
+    worldly: bool = False
+    words: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +77,20 @@ def judge(signals: Signals, policy: RelevancePolicy) -> Verdict:
         return Verdict(True, "a fact was asked for by its name")
     if signals.timely:
         return Verdict(True, "something was said in the time that is asked about")
-    needed = policy.own if signals.own else policy.general
-    words = signals.coverage / needed if needed > 0 else 1.0
-    meaning = _meaning(signals.nearness, policy)
-    told = f"its words are covered to {signals.coverage:.2f}, where {needed:.2f} is wanted"
-    if signals.nearness is not None:
-        told += f", and the nearest in meaning stands out by {signals.nearness:.2f}, where {policy.near_enough:.2f} is wanted"
-    return Verdict(words + meaning >= 1, told)
+    if signals.nearness is None:
+        needed = policy.own if signals.own else policy.general
+        told = f"its words are covered to {signals.coverage:.2f}, where {needed:.2f} is wanted"
+        return Verdict(signals.coverage >= needed, told)
+    odds = _odds(signals, signals.nearness, policy)
+    told = f"its words are covered to {signals.coverage:.2f} and the nearest in meaning stands out by {signals.nearness:.2f}"
+    return Verdict(odds >= 0, f"{told}, which makes {odds:.2f} where 0 is wanted")
 
 
-def _meaning(nearness: float | None, policy: RelevancePolicy) -> float:
-    """What nearness counts for, 1 where it is enough alone."""
-    if nearness is None or nearness <= policy.near_from:
-        return 0.0
-    return (nearness - policy.near_from) / (policy.near_enough - policy.near_from)
+def _odds(signals: Signals, nearness: float, policy: RelevancePolicy) -> float:
+    """The logarithm of the odds that something is relevant."""
+    told = policy.start + policy.coverage * math.sqrt(signals.coverage) + policy.nearness * nearness
+    length = math.log1p(min(signals.words, policy.counted))
+    return told - policy.length * length - policy.worldly * signals.worldly
 
 
 def standing_out(cosines: Sequence[float]) -> float | None:

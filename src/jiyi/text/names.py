@@ -2,7 +2,7 @@
 
 Only what is surely a name: a name that was never mentioned makes a question unanswerable, a noun does not. Latin names by
 their capitals; Chinese ones by what stands around them: a surname before a title (裴医生), 老 or 阿 before one (老詹), two
-characters that are no word behind a role (表妹菲菲).
+characters that are no word behind a role (表妹菲菲); towns by a list, since a capital tells them only in Latin.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class NameWords:
     pointers: frozenset[str]
     measures: frozenset[str]
     relatives: tuple[tuple[str, ...], ...]
+    places: frozenset[str]
+    things: frozenset[str]
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> NameWords:
@@ -43,6 +45,7 @@ class NameWords:
         return cls(
             frozenset(data["no_name"]), frozenset(data["surnames"]), tuple(longest), frozenset(data["roles"]),
             frozenset(data["pointers"]), frozenset(data["measures"]), tuple(map(tuple, data["relatives"])),
+            frozenset(data["places"]), frozenset(data["things"]),
         )  # fmt: skip
 
 
@@ -82,7 +85,8 @@ def _name(row: Sequence[str]) -> Name:
 
 def _is_name(word: str, opens: bool, words: NameWords, is_stop: Callable[[str], bool]) -> bool:
     folded = word.casefold()
-    if len(word) < 2 or folded in words.no_name or is_stop(folded) or not word.isalpha():
+    no_name = folded in words.no_name or folded.removesuffix("s") in words.no_name
+    if len(word) < 2 or no_name or is_stop(folded) or not word.isalpha():
         return False
     if word.isupper():
         return len(word) > ACRONYM
@@ -91,11 +95,13 @@ def _is_name(word: str, opens: bool, words: NameWords, is_stop: Callable[[str], 
 
 
 def han_names(text: str, words: NameWords, segmenter: Segmenter) -> Iterator[Name]:
-    """Chinese names, by what stands around them."""
+    """Chinese names, by what stands around them; of towns the dictionary makes words."""
     for run in _HAN_RUN.findall(segmenter.fold(text)):
         cut = segmenter.cut(run)
         yield from _titled(run, words)
         for i, word in enumerate(cut):
+            if word in words.places:
+                yield Name(word, (word,))
             yield from _behind(cut, i, word, words, segmenter.is_stop)
 
 
@@ -117,7 +123,7 @@ def _behind(cut: Sequence[str], i: int, word: str, words: NameWords, is_stop: Ca
     if word not in words.roles and word not in words.pointers:
         return
     second = cut[i + 2] if i + 2 < len(cut) else ""
-    if second in words.measures and i + 3 < len(cut):
+    if after in words.things or (second in words.measures and i + 3 < len(cut)):
         return
     if len(after) == len(second) == 1 and not is_stop(after) and not is_stop(second) and after not in NAMING:
         yield Name(after + second, (after + second,))

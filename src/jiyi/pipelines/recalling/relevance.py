@@ -8,7 +8,7 @@ question ─┬─ words, weighed by how telling they are here ─▶ what the c
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +33,13 @@ GRAMMAR = {Language.ZH: ("的", "了", "我", "是"), Language.EN: ("the", "a", 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceWords:
-    """The vocabulary of relevance: words that tell little, words of whoever asks, and how names are written."""
+    """The vocabulary of relevance: words that tell little, words of whoever asks, how the world is asked, and how names are
+    written."""
 
     common: frozenset[str]
     own: frozenset[str]
     service: re.Pattern[str]
+    worldly: re.Pattern[str]
     names: NameWords
 
     @classmethod
@@ -46,11 +48,14 @@ class RelevanceWords:
             term.text for words in data["common"].values() for word in words for term in segmenter.query_terms(word)
         )
         own = (word for words in data["own"].values() for word in words)
-        phrases = (
-            rf"\b{re.escape(p)}\b" if p.isascii() else re.escape(p) for ps in data["service"].values() for p in ps
-        )
-        service = re.compile("|".join(phrases))
-        return cls(frozenset(common), frozenset(own), service, NameWords.parse(data["names"]))
+        service = _any_of(re.escape(p) for ps in data["service"].values() for p in ps)
+        worldly = _any_of(form for forms in data["worldly"].values() for form in forms)
+        return cls(frozenset(common), frozenset(own), service, worldly, NameWords.parse(data["names"]))
+
+
+def _any_of(forms: Iterable[str]) -> re.Pattern[str]:
+    """Any of the forms; Latin ones as whole words."""
+    return re.compile("|".join(rf"\b(?:{form})\b" if form.isascii() else form for form in forms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +80,14 @@ class Relevance:
         names = names_in(question.core, self.words.names, self.segmenter)
         voices = {self.segmenter.fold(i.name) for i in found if i.name} | {self.segmenter.fold(scope.user)}
         unknown = self._unknown(unit, scope, question, names, voices)
+        own = self._own(question) or len(unknown) < len(names)
         return Signals(
             coverage=self._coverage(unit, scope, question, found),
             nearness=nearness,
             unknown=tuple(name.text for name in unknown),
-            own=self._own(question) or len(unknown) < len(names),
+            own=own,
+            worldly=not own and self.words.worldly.search(self.segmenter.fold(question.core)) is not None,
+            words=sum(t.kind != "bigram" for t in question.content),
             keyed=any(i.kind == "fact" for i in found),
             timely=bool(question.times) and not question.content and bool(found),
         )
@@ -155,11 +163,14 @@ class Relevance:
         heard = {*voices, *(text for text in tail if " ".join(text.split()) != question.folded)}
         slips = self._slips(question)
         own = len(question.content)
-        meant = {question.content[w.origin].text for i, w in enumerate(question.wider, own) if not slips >> i & 1}
+        meant = dict[str, list[str]]()
+        for i, w in enumerate(question.wider, own):
+            if not slips >> i & 1:
+                meant.setdefault(question.content[w.origin].text, []).append(w.term.text)
         return [name for name in names if not self._known(unit, scope, name, question, meant, heard)]
 
     def _known(
-        self, unit: Unit, scope: Scope, name: Name, question: Question, meant: set[str], heard: set[str]
+        self, unit: Unit, scope: Scope, name: Name, question: Question, meant: Mapping[str, list[str]], heard: set[str]
     ) -> bool:
         common = self.words.common
         for mark in [m for m in name.marks if self.segmenter.fold(m) not in common] or name.marks:
@@ -171,10 +182,9 @@ class Relevance:
                 continue
             # Two characters that are no word are indexed as a pair.
             terms = [t.text for t in self.segmenter.query_terms(mark)][:1] if mark[0] < "\u2e80" else [mark]
-            # What is looked for under another name or spelling is known by that.
-            if (not name.exact and meant.intersection(terms)) or any(
-                self._holds(unit, scope, kind, terms, question) for kind in KINDS
-            ):
+            # What stands there under another name or spelling is known by that.
+            others = [] if name.exact else [other for term in terms for other in meant.get(term, ())]
+            if any(self._holds(unit, scope, kind, [*terms, *others], question) for kind in KINDS):
                 return True
         return False
 
