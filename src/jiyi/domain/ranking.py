@@ -48,7 +48,7 @@ COVERS = 0.3
 
 def yardstick(best: float, covered: float) -> float:
     """What hits by words are measured by: the best of them, and more where even that one hardly covers anything. Else a chance
-    word, the best there is, would stand before what means the same (decision 0050).
+    word, the best there is, would stand before what means the same (decision 0051).
 
     Args:
         covered: the largest share of the question's information that a hit covers, in [0, 1].

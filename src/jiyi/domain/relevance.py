@@ -17,7 +17,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class RelevancePolicy:
     """By words alone two shares, and with vectors the weights of a logistic regression over the signals: from 0 on something is
-    relevant. Fitted on the developer talks of `jiyi eval silence`, each person's left out in turn (decision 0050)."""
+    relevant. Fitted on the developer talks of `jiyi eval silence`, each person's left out in turn (decision 0051)."""
 
     # By words alone: the share of what a question tells that one memory or turn must cover, of a question about the user and
     # what is theirs, and of one that could be asked of anybody.
