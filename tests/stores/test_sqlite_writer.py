@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -226,3 +228,60 @@ def test_a_thread_that_ends_lets_go_of_its_connection(store: SqliteStore) -> Non
         thread.start()
         thread.join()
     assert len(store._readers._all) == 0
+
+
+FORK_WHILE_READS_ARE_WRITTEN = """
+import os, sys, threading
+from jiyi.assembly import open_memory
+memory = open_memory(sys.argv[1], worker=False)
+me = memory.scope("u")
+me.remember("我住在苏州")
+me.recall("苏州")
+inside, go_on = threading.Event(), threading.Event()
+def slow(unit):
+    inside.set()
+    go_on.wait()
+gathered = memory._engine.reads._gathered
+gathered._write = lambda unit, notes: slow(unit)
+threading.Thread(target=gathered.flush, daemon=True).start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    memory.close()
+    os._exit(0)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+go_on.set()
+memory.close()
+sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_can_close_what_was_open_while_reads_were_written(tmp_path: Path) -> None:
+    """The thread that holds the lock is not in the child."""
+    command = [sys.executable, "-c", FORK_WHILE_READS_ARE_WRITTEN, str(tmp_path / "m.db")]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0
+
+
+def test_another_database_in_the_place_of_this_one_gives_nobody_anothers_memories(tmp_path: Path) -> None:
+    """An old backup, put into the file while it is open: the number of a user who came later is somebody else's then."""
+    path, backup = tmp_path / "m.db", tmp_path / "backup.db"
+    with closing(open_sqlite(path)) as store:
+        store.write(lambda unit: learn(unit, ME, "a", "mine"))
+        store.backup(str(backup))
+        store.write(lambda unit: learn(unit, YOU, "b", "yours"))
+        with store.read() as unit:
+            assert [m.text for m in unit.messages.window(YOU)] == ["yours"]
+        with closing(sqlite3.connect(backup)) as source, closing(sqlite3.connect(path)) as target:
+            source.backup(target)
+        other = Scope("u003")
+        with closing(open_sqlite(path)) as second:
+            second.write(lambda unit: learn(unit, other, "c", "others"))
+        with store.read() as unit:
+            assert list(unit.messages.window(YOU)) == []
+        with store.read(YOU) as unit:
+            assert list(unit.messages.window(YOU)) == []
+            assert [m.text for m in unit.messages.window(other)] == ["others"]
+        store.write(lambda unit: learn(unit, YOU, "d", "yours again"))
+        with store.read() as unit:
+            assert [m.text for m in unit.messages.window(other)] == ["others"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from queue import Empty, SimpleQueue
@@ -33,6 +34,7 @@ class Gathered(Generic[T]):
         self._wake: SimpleQueue[bool] = SimpleQueue()
         self._aside: threading.Thread | None = None
         self._busy = False
+        self._process = os.getpid()
 
     def note(self, notes: Iterable[T]) -> None:
         """Take notes; has them written aside when enough have gathered."""
@@ -48,6 +50,8 @@ class Gathered(Generic[T]):
 
     def flush(self) -> None:
         """Write what has gathered, also what is being written aside. Raises: StoreError, and then it is kept for the next time."""
+        if os.getpid() != self._process:
+            return  # A thread that is not here may hold the lock. What has gathered is the parent's to write.
         with self._one_writes:
             with self._lock:
                 notes, self._notes = self._notes, []

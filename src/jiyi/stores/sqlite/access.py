@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,8 +16,6 @@ from jiyi.domain.scope import Scope
 from jiyi.errors import InputError, StoreBusy, StoreCorrupt, StoreError
 from jiyi.stores.encoding import damage
 from jiyi.stores.numbering import MAX_SEQ, SEQ_BITS, Arguments, Row
-
-MAX_KNOWN_OWNERS = 100_000
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -41,28 +39,19 @@ def store_error(error: sqlite3.Error) -> StoreError:
     return StoreError(f"the database could not do that ({error}); run `jiyi doctor` if it happens again")
 
 
-def remember(known: dict[Scope, int], fresh: Mapping[Scope, int]) -> None:
-    """Keep owners that are committed now, for later units of work."""
-    if fresh:
-        if len(known) > MAX_KNOWN_OWNERS:
-            known.clear()
-        known.update(fresh)
-
-
 class Access:
     """The connection of one unit of work, with the owners it has met.
 
-    `known` holds owners that are committed; those found or made here are in `fresh` until the transaction is.
+    Each unit asks for its owners anew: where another database was put into this file, a number is somebody else's.
     """
 
-    __slots__ = ("_connection", "_counters", "_is_open", "_kept", "_known", "_last", "_writable", "fresh")
+    __slots__ = ("_connection", "_counters", "_is_open", "_kept", "_last", "_owners", "_writable")
 
-    def __init__(self, connection: sqlite3.Connection, known: Mapping[Scope, int], *, writable: bool) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, writable: bool) -> None:
         self._connection = connection
-        self._known = known
         self._writable = writable
         self._is_open = True
-        self.fresh: dict[Scope, int] = {}
+        self._owners: dict[Scope, int] = {}
         self._counters: dict[int, dict[str, int]] = {}
         self._kept: dict[tuple[int, str], dict[Any, Any]] = {}
         self._last: tuple[Scope, int] | None = None
@@ -145,11 +134,11 @@ class Access:
         # One after the other, ports ask for the very same scope.
         if self._last is not None and self._last[0] is scope:
             return self._last[1]
-        number = self._known.get(scope) or self.fresh.get(scope)
+        number = self._owners.get(scope)
         if number is None:
             number = self.value("SELECT number FROM owner WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))
             if number is not None:
-                self.fresh[scope] = number
+                self._owners[scope] = number
         if number is not None:
             self._last = scope, number
         return number
@@ -160,7 +149,7 @@ class Access:
         number = self.owner(scope)
         if number is None:
             sql = "INSERT INTO owner (tenant, user) VALUES (?, ?) RETURNING number"
-            number = self.fresh[scope] = int(self.value(sql, (scope.tenant, scope.user)))
+            number = self._owners[scope] = int(self.value(sql, (scope.tenant, scope.user)))
         return number
 
     # ------------------------------------------------------------------------------ counters

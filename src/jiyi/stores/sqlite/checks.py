@@ -24,7 +24,7 @@ def check(path: Path, make_unit: Callable[[Access], SqliteUnit], writer: Writer,
     yield from _native_tables(writer)
     with contextlib.closing(connect_reader(path)) as connection:
         connection.execute("BEGIN")
-        access = Access(connection, {}, writable=False)
+        access = Access(connection, writable=False)
         unit = make_unit(access)
         yield (file := _file(access))
         if not file.ok:

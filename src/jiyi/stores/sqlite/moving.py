@@ -178,7 +178,7 @@ class SqliteMoving:
         """One row for each vector, also of those that lie side by side in chunks, with what it is named by."""
         wanted = None if owners is None else set(owners)
         vset, kind, last = after or (0, 0, 0)
-        index = SqliteVectors(Access(self._connection, {}, writable=False), VectorRules(), NOTHING_KEPT)
+        index = SqliteVectors(Access(self._connection, writable=False), VectorRules(), NOTHING_KEPT)
         for number, owner in self._rows(
             "SELECT number, owner FROM vector_set WHERE number >= ? ORDER BY number", (vset,)
         ):
@@ -245,7 +245,7 @@ class SqliteMoving:
 
     def finish(self, sequences: Mapping[str, int], meta: Mapping[str, str], copy: Copy | None) -> None:
         with self._transaction():
-            numbers = SqliteVectors(Access(self._connection, {}, writable=True), VectorRules(), NOTHING_KEPT)
+            numbers = SqliteVectors(Access(self._connection, writable=True), VectorRules(), NOTHING_KEPT)
             for vset, kind in self._rows("SELECT DISTINCT vset, kind FROM vector_fresh"):
                 numbers.fold(vset, kind)
             for name, last in sequences.items():

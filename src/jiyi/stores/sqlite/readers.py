@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jiyi.domain.scope import Scope
 from jiyi.errors import StoreClosed, StoreError
-from jiyi.stores.sqlite.access import Access, remember, store_error
+from jiyi.stores.sqlite.access import Access, store_error
 from jiyi.stores.sqlite.connection import connect_reader
 from jiyi.stores.sqlite.unit import SqliteUnit
 
@@ -39,9 +39,8 @@ class _Reader:
 class Readers:
     """The reading connections of a store. One goes with its thread, all go with `close()`."""
 
-    def __init__(self, path: Path, known_owners: dict[Scope, int], make_unit: MakeUnit) -> None:
+    def __init__(self, path: Path, make_unit: MakeUnit) -> None:
         self._path = path
-        self._known_owners = known_owners
         self._make_unit = make_unit
         self._of_thread = threading.local()
         self._all: weakref.WeakSet[_Reader] = weakref.WeakSet()
@@ -86,13 +85,11 @@ class Readers:
             reader.connection.execute("BEGIN")
         except sqlite3.Error as error:
             raise store_error(error) from error
-        return Access(reader.connection, self._known_owners, writable=False)
+        return Access(reader.connection, writable=False)
 
     def _end(self, reader: _Reader, access: Access) -> None:
         reader.unit = None
         access.end()
-        # What a snapshot sees is committed.
-        remember(self._known_owners, access.fresh)
         try:
             if reader.connection is not None and reader.connection.in_transaction:
                 reader.connection.execute("COMMIT")

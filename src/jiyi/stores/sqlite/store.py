@@ -110,7 +110,7 @@ def _begun(connection: sqlite3.Connection, wanted: Mapping[Kind, TextIndexName])
                     "secret": secrets.token_hex(32),
                     **{index_setting(kind): name for kind, name in wanted.items()},
                 }
-                access = Access(connection, {}, writable=True)
+                access = Access(connection, writable=True)
                 access.change_many("INSERT INTO store_setting (name, value) VALUES (?, ?)", settings.items())
                 for kind, name in wanted.items():
                     if name == "native":
@@ -160,9 +160,8 @@ class SqliteStore(Store):
             return TextRules(known_index(memory), known_index(message), bm25, hashed)
 
         self._rules = rules
-        known_owners: dict[Scope, int] = {}
-        self._readers = Readers(path, known_owners, self._unit)
-        self._writer = Writer(connection, known_owners)
+        self._readers = Readers(path, self._unit)
+        self._writer = Writer(connection)
         engine = self._vectors.engine
         self._follower = None if engine is None else Follower(self, engine, self._vectors)
 

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
 
-from jiyi.domain.scope import Scope
 from jiyi.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreError
-from jiyi.stores.sqlite.access import Access, remember, store_error
+from jiyi.stores.sqlite.access import Access, store_error
 from jiyi.stores.sqlite.connection import begin_immediate
 
 T = TypeVar("T")
@@ -65,11 +64,10 @@ class _TransactionLost(Exception):
 
 
 class Writer:
-    """Owns the one connection that writes. `known_owners` gains what was committed."""
+    """Owns the one connection that writes."""
 
-    def __init__(self, connection: sqlite3.Connection, known_owners: dict[Scope, int]) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._known_owners = known_owners
         self._queue: SimpleQueue[_Request | None] = SimpleQueue()
         self._ahead: deque[_Request | None] = deque()
         self._running: list[_Request] = []
@@ -175,11 +173,10 @@ class Writer:
             self._refuse([first, *self._drain_all()], error)
             return
         done = self._running = []
-        fresh: dict[Scope, int] = {}
         try:
             for request in self._drain(first):
                 done.append(request)
-                if not self._run_one(request, fresh):
+                if not self._run_one(request):
                     done.pop()
             self._connection.execute("COMMIT")
         except _TransactionLost as lost:
@@ -189,11 +186,10 @@ class Writer:
             self._roll_back()
             self._refuse(done, store_error(error))
             return
-        remember(self._known_owners, fresh)
         for request in done:
             request.answer()
 
-    def _run_one(self, request: _Request, fresh: dict[Scope, int]) -> bool:
+    def _run_one(self, request: _Request) -> bool:
         """Run one request in its savepoint; whether it is to be committed. If not, it has been answered.
 
         Raises:
@@ -204,8 +200,7 @@ class Writer:
             return False
         assert request.work is not None
         self._connection.execute("SAVEPOINT request")
-        access = Access(self._connection, self._known_owners, writable=True)
-        access.fresh.update(fresh)
+        access = Access(self._connection, writable=True)
         try:
             request.result = request.work(access)
         except BaseException as error:  # noqa: BLE001 - the edge of a request: its caller gets whatever it was
@@ -218,8 +213,6 @@ class Writer:
             access.end()
         self._check_transaction(None)
         self._connection.execute("RELEASE request")
-        # Only now: an owner made in a savepoint that was rolled back does not exist.
-        fresh.update(access.fresh)
         return True
 
     def _check_transaction(self, error: BaseException | None) -> None:
