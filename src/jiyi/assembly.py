@@ -290,7 +290,12 @@ def _recall(
         indexing=indexing,
         read=read,
         passages=Passages(
-            indexing, settings.fusion, load_acknowledging(segmenter), load_people(segmenter), load_expecting()
+            indexing,
+            settings.fusion,
+            load_relevance(segmenter).names,
+            load_acknowledging(segmenter),
+            load_people(segmenter),
+            load_expecting(),
         ),
         facts=facts,
         ranking=settings.ranking,

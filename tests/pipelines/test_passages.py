@@ -124,6 +124,44 @@ def test_a_speaker_is_named_by_what_they_are_called(
 
 
 @pytest.mark.parametrize(
+    ("name", "line", "asked"),
+    [
+        ("Jan Van Dyke", "The van is out of petrol", "Where is the van?"),
+        ("April Young", "The boat is painted in April", "What is painted in April?"),
+        ("Emma Stone", "The stone wall fell over", "Which stone wall fell over?"),
+        ("系统消息", "消息都看过了", "消息看过没有？"),
+        ("方昨天", "昨天吃了火锅", "昨天谁吃了火锅？"),
+    ],
+)
+def test_a_word_that_is_also_a_part_of_a_name_names_nobody(
+    me: ScopedMemory, layer: MemoryLayer, name: str, line: str, asked: str
+) -> None:
+    talk(me, f"{name}: {line}", f"Tom: {line}")
+    layer.work()
+    items = me.recall(asked, kinds={"message"}).items
+    assert {item.name for item in items} == {name, "Tom"}
+    assert all("said by whom the question names" not in item.why for item in items)
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "second"),
+    [
+        ("When I was ill, who helped me?", "My aunt helped when I was ill", "I was ill at noon"),
+        ("我什么时候生病是谁帮的？", "生病是姑姑帮的", "中秋生病了"),
+    ],
+)
+def test_who_only_says_when_wants_no_time(
+    me: ScopedMemory, layer: MemoryLayer, asked: str, first: str, second: str
+) -> None:
+    talk(me, f"Ann: {first}", session="s1")
+    talk(me, f"Ann: {second}", session="s2")
+    layer.work()
+    items = me.recall(asked, kinds={"message"}).items
+    assert items[0].text == first
+    assert all("holds something of the kind that is asked for" not in item.why for item in items)
+
+
+@pytest.mark.parametrize(
     ("asked", "plain", "dated", "other"),
     [
         (

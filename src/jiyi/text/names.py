@@ -38,6 +38,8 @@ class NameWords:
     relatives: tuple[tuple[str, ...], ...]
     places: frozenset[str]
     things: frozenset[str]
+    calendar_short: frozenset[str]
+    double_surnames: frozenset[str]
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> NameWords:
@@ -46,6 +48,7 @@ class NameWords:
             frozenset(data["no_name"]), frozenset(data["surnames"]), tuple(longest), frozenset(data["roles"]),
             frozenset(data["pointers"]), frozenset(data["measures"]), tuple(map(tuple, data["relatives"])),
             frozenset(data["places"]), frozenset(data["things"]),
+            frozenset(data["calendar_short"]), frozenset(data["double_surnames"]),
         )  # fmt: skip
 
 

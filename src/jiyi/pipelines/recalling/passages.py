@@ -20,6 +20,7 @@ from jiyi.pipelines.recalling.question import Question
 from jiyi.pipelines.recalling.voices import named_in
 from jiyi.ports import BM25, Kind, Unit
 from jiyi.text.expecting import Expectation, Expecting
+from jiyi.text.names import NameWords
 
 TAIL = 200
 """Messages not indexed yet that recall reads itself, so that what was just said is found at once."""
@@ -55,11 +56,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """What finding passages needs besides the store. `acknowledging`: the terms with which an assistant only says that it has
+    """What finding passages needs besides the store. `names`: what is a name. `acknowledging`: the terms with which an assistant only says that it has
     heard. `people`: those that name a person by what they are to the user. `expecting`: what questions expect of an answer."""
 
     indexing: Indexing
     policy: FusionPolicy
+    names: NameWords
     acknowledging: frozenset[str] = frozenset()
     people: frozenset[str] = frozenset()
     expecting: Expecting = field(default_factory=Expecting)
@@ -76,7 +78,7 @@ class Passages:
         # What key words alone ask for holds them; what a sentence asks may be said elsewhere, or stand beside its words.
         bridged, over = self._bridge(unit, scope, question, found) if question.asks else ({}, ())
         places = {p.seq: p for p in unit.messages.places(scope, found.scores.keys() | bridged.keys())}
-        named = self._named(places.values(), question.folded)
+        named = self._named(places.values(), question)
         found = replace(found, bridged=bridged, over=over, places=places, named=named)
         return self._with_then(unit, scope, question, found) if question.times else found
 
@@ -127,7 +129,7 @@ class Passages:
             return []
         around = (scores.keys() | neighbours(scores, self.policy)) - places.keys()
         places |= {p.seq: p for p in unit.messages.places(scope, around)}
-        asked = Asked(self._named(places.values(), question.folded), question.times)
+        asked = Asked(self._named(places.values(), question), question.times)
         surroundings = Surroundings(scores, places, asked, self.policy)
         totals = {seq: round(total, 6) for seq, total in surroundings.totals(lent=question.asks).items()}
         if takes is not None:
@@ -267,7 +269,7 @@ class Passages:
         voices = defaultdict[str, set[str]](set)
         for seq in then:
             voices[places[seq].session].add(places[seq].voice)
-        named = {**found.named, **self._named([places[seq] for seq in then], question.folded)}
+        named = {**found.named, **self._named([places[seq] for seq in then], question)}
         said = [places[seq] for seq in then if len(voices[places[seq].session]) > 1]
         kept = {p.seq: then[p.seq] for p in said if not named or p.voice in named}
         return replace(found, then=kept, places=places, named=named)
@@ -281,9 +283,11 @@ class Passages:
                 found |= dict.fromkeys((m.seq for m in said), 1.0)
         return found
 
-    def _named(self, places: Collection[Place], question: str) -> dict[str, str]:
+    def _named(self, places: Collection[Place], question: Question) -> dict[str, str]:
         """The voices that the question names, with what it calls them."""
-        return named_in({p.voice for p in places}, question, self.indexing.segmenter)
+        return named_in(
+            {p.voice for p in places}, question.folded, question.untimed, self.indexing.segmenter, self.names
+        )
 
 
 def _together(found: Found) -> dict[int, float]:

@@ -16,7 +16,7 @@ from jiyi.ports import MAX_QUERY_TERMS
 from jiyi.text.query_reading import Announcements, quoted
 from jiyi.text.segmentation import QueryTerm, Segmenter
 from jiyi.text.synonyms import Synonyms, Wider
-from jiyi.text.times import Times
+from jiyi.text.times import TimeExpression, Times
 from jiyi.text.voice import Voice
 
 Stretch = tuple[datetime, datetime]
@@ -29,7 +29,8 @@ class Question:
     `content` are the terms that can select, of the question and of the talk around it; `wider` are looked for because of
     them, `stops` are its stop words, which weigh among what was found. `raw` is the folded text to look for when there are none (a query of stop words only, SPEC R7), empty when every
     word is in every question anyway. `quotes` are folded, `times` the stretches that it names. `asks`: it is a sentence, whose
-    answer may stand beside its words; key words alone want what holds them. `core` is the question in the text, as written,
+    answer may stand beside its words; key words alone want what holds them. `untimed` is the text as written without the
+    times in it. `core` is the question in the text, as written,
     `meant` the text whose meaning is looked for. Where it asks several things, `parts` are the terms of each, stop words too. `talk`: it is
     a talk that was handed over.
     """
@@ -43,6 +44,7 @@ class Question:
     quotes: tuple[str, ...] = ()
     times: tuple[Stretch, ...] = ()
     asks: bool = False
+    untimed: str = ""
     core: str = ""
     meant: str = ""
     parts: tuple[frozenset[str], ...] = ()
@@ -130,6 +132,7 @@ class QuestionReader:
     def __call__(self, query: str, now: datetime) -> Question:
         """Read a query. `now` is the instant of asking, in the zone of whoever asks."""
         isolated, policy = self.announcements.isolate(query), self.policy
+        times = self.times.find(query, now)
         core = self._own(isolated.core)
         content = self._with_last(core.content, isolated.last) if isolated.last else list(core.content)
         if isolated.rest:
@@ -150,7 +153,8 @@ class QuestionReader:
             raw="" if content else core.raw or read_question(query, self.segmenter).raw,
             wider=tuple(w for w in wider if all(w.term.text != t.text for t in content)),
             quotes=tuple(self.segmenter.fold(quote) for quote in quoted(query)),
-            times=tuple(self._times(query, now)),
+            times=tuple(_stretches(times, now)),
+            untimed=_without_times(query, times),
             parts=self._parts(isolated.parts),
             talk=isolated.talk,
         )
@@ -175,11 +179,6 @@ class QuestionReader:
         voiced = read if own == text else read_question(own, self.segmenter)
         return replace(voiced, asks=read.asks) if voiced.content else read
 
-    def _times(self, query: str, now: datetime) -> list[Stretch]:
-        """The stretches that the question names; a time to come boosts nothing, since nothing was said in it yet."""
-        found = (e.when for e in self.times.find(query, now) if e.names_day)
-        return [(when.start, when.end) for when in found if when is not None and when.start <= now]
-
 
 def read_question(query: str, segmenter: Segmenter) -> Question:
     """The terms of a text taken as one question."""
@@ -196,11 +195,25 @@ def read_question(query: str, segmenter: Segmenter) -> Question:
     return Question(query, folded, tuple(content[:MAX_QUERY_TERMS]), raw, stops=stops, asks=asks)
 
 
+def _stretches(times: Sequence[TimeExpression], now: datetime) -> list[Stretch]:
+    """The stretches that the question names; a time to come boosts nothing, since nothing was said in it yet."""
+    found = (e.when for e in times if e.names_day)
+    return [(when.start, when.end) for when in found if when is not None and when.start <= now]
+
+
+def _without_times(query: str, times: Sequence[TimeExpression]) -> str:
+    for time in reversed(times):
+        query = f"{query[: time.start]} {query[time.end :]}"
+    return query
+
+
 def without_names(question: str, names: Collection[str]) -> str:
-    """The question without these names, and without what English hangs on them. The whole of it where nothing else is left."""
+    """The question without these names, and without what English hangs on them. The whole of it where nothing else is left.
+    A name with a capital is one only where it is written so: the van of Van Dyke."""
     for name in sorted(names, key=lambda n: (-len(n), n)):
         around = ("", "") if name[0] > "\u2e80" else (r"(?<!\w)", r"(?:['’]s)?(?!\w)")
-        question = re.sub(f"{around[0]}{re.escape(name)}{around[1]}", " ", question, flags=re.IGNORECASE)
+        flags = re.IGNORECASE if name == name.casefold() else re.NOFLAG
+        question = re.sub(f"{around[0]}{re.escape(name)}{around[1]}", " ", question, flags=flags)
     left = " ".join(question.split())
     return left if any(c.isalnum() for c in left) else question
 
