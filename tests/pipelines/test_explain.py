@@ -67,6 +67,9 @@ def test_each_stage_is_named(store: str, tmp_path: Path, clock: Clock) -> None:
             me.explain(found.trace_id, why="m99")
         with pytest.raises(NotFound, match="trace"):
             layer.scope("nora").explain(found.trace_id)
+        for taken_for_one, said in ((new, "is a memory, and a trace is called like"), (" ", "no trace is named")):
+            with pytest.raises(NotFound, match=said):
+                me.explain(taken_for_one)
 
 
 def test_an_empty_answer_names_its_cause(clock: Clock) -> None:

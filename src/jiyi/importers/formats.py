@@ -37,6 +37,8 @@ _FORMATS: Mapping[str, _Format] = MappingProxyType(
 )
 
 FORMATS: tuple[str, ...] = tuple(sorted(_FORMATS))
+SHAPES: Mapping[str, str] = MappingProxyType({name: _FORMATS[name].shape.removeprefix("expected ") for name in FORMATS})
+"""What a file of each format looks like, for people."""
 
 _LINE_SUFFIXES = {".jsonl", ".ndjson"}
 _NAMES_SHOWN = 20

@@ -18,6 +18,7 @@ from jiyi.ports import Unit
 Told: TypeAlias = Memory | Message | SessionSummary
 
 
+_NAMED = {"m": "memory", "h": "message", "s": "summary"}
 KIND_NAMES = {"m": {"fact", "memory"}, "h": {"message"}, "s": {"summary"}}
 
 
@@ -54,10 +55,21 @@ def explain(unit: Unit, scope: Scope, trace_id: str, why: str | None, indexing: 
     """Raises: NotFound: the trace is not kept (any more), or `why` names nothing that is here."""
     trace = unit.traces.get(scope, trace_id)
     if trace is None:
-        raise NotFound(
-            f"no trace {trace_id} here: traces are kept for a while only, and dropped by any forgetting; recall again"
-        )
+        raise NotFound(_no_trace(trace_id), "trace")
     return Explanation(trace, None if why is None else _account(unit, scope, trace, why, indexing))
+
+
+def named(handle: str) -> str | None:
+    """What an id is of that can be asked about in a trace: "memory", "message", "summary"; None for any other text."""
+    return _NAMED.get(handle[:1]) if handle[1:].isdecimal() else None
+
+
+def _no_trace(given: str) -> str:
+    if not given.strip():
+        return "no trace is named: one is called like t1a2b3c4d"
+    if kind := named(given):
+        return f"{given} is a {kind}, and a trace is called like t1a2b3c4d: name one, and {given} as what it is asked about"
+    return f"no trace {given} here: traces are kept for a while only, and dropped by any forgetting; recall again"
 
 
 def _account(unit: Unit, scope: Scope, trace: Trace, item: str, indexing: Indexing) -> Account:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 import jiyi
 from jiyi.errors import JiyiError, MemoryPaused, NotFound
@@ -35,6 +34,7 @@ from jiyi.surfaces.cli import (
     writing,
 )
 from jiyi.surfaces.cli.calls import Action, Common, Db, Json, Quiet, Tenant, Tz, User, with_common
+from jiyi.surfaces.cli.mistakes import Commands, usage
 from jiyi.surfaces.cli.output import harden_streams, harmless, silence_stdout
 
 OK, ERROR, USAGE, NOT_FOUND, INTERRUPTED = 0, 1, 2, 3, 130
@@ -50,6 +50,7 @@ LISTED_BY: Mapping[str, str] = {
     "summary": "jiyi summaries",
     "session": "jiyi sessions",
     "question": "jiyi questions",
+    "trace": "jiyi explain",
     "plan": "jiyi ledger",
     "entity": "jiyi graph entities",
 }
@@ -66,7 +67,7 @@ def way_on(error: BaseException) -> str:
     return ""
 
 
-class Edge(TyperGroup):
+class Edge(Commands):
     """The group of all commands; what goes wrong in one ends here."""
 
     def main(
@@ -94,7 +95,7 @@ class Edge(TyperGroup):
             _complain("Aborted", "nothing was changed", as_json)
             code = ERROR
         except typer.TyperException as error:
-            _complain("Usage", _usage(error), as_json)
+            _complain("Usage", usage(error), as_json)
             code = error.exit_code
         except (JiyiError, OSError) as error:
             _complain(type(error).__name__, f"{error}{way_on(error)}", as_json)
@@ -126,19 +127,6 @@ def _takes(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _usage(error: typer.TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    message = error.format_message().rstrip(".")
-    about = getattr(getattr(error, "param", None), "help", None)
-    if not message:
-        # A group without a command has printed its help.
-        message = "name a command of those above"
-    elif isinstance(error, typer.BadParameter) and message.startswith("Missing") and about:
-        message = f"{message}: {str(about).rstrip('.')}"
-    hint = f" (`{context.command_path} --help` shows how)" if context is not None else ""
-    return f"{message}{hint}"
 
 
 def _version(wanted: bool) -> None:
@@ -251,15 +239,19 @@ RULES: dict[str, Action] = {
     "explain": rules.explain,
     "show": rules.show,
 }
-graphs = typer.Typer(help="What memories speak of, and what leads from one thing to another.", no_args_is_help=True)
-fusion = typer.Typer(help="The rules by which triples that meet lead to more.", no_args_is_help=True)
+graphs = typer.Typer(
+    cls=Commands, help="What memories speak of, and what leads from one thing to another.", no_args_is_help=True
+)
+fusion = typer.Typer(cls=Commands, help="The rules by which triples that meet lead to more.", no_args_is_help=True)
 for group, actions in ((graphs, GRAPH), (fusion, RULES)):
     for name, action in actions.items():
         group.command(name)(with_common(action))
 app.add_typer(graphs, name="graph", rich_help_panel="Ask")
 app.add_typer(fusion, name="rules", rich_help_panel="Operate")
 
-evaluation = typer.Typer(help="Measure what memory does, on labelled cases and on public data.", no_args_is_help=True)
+evaluation = typer.Typer(
+    cls=Commands, help="Measure what memory does, on labelled cases and on public data.", no_args_is_help=True
+)
 evaluation.command("cases")(with_common(measuring.cases))
 evaluation.command("add-case")(with_common(measuring.add_regression))
 evaluation.command("extract")(with_common(measuring.extract))
@@ -273,13 +265,17 @@ evaluation.command("regress")(with_common(comparing.regress))
 evaluation.command("silence")(with_common(measuring.silence))
 app.add_typer(evaluation, name="eval", rich_help_panel="Operate")
 
-keys = typer.Typer(help="The keys with which services act for the users of a tenant.", no_args_is_help=True)
+keys = typer.Typer(
+    cls=Commands, help="The keys with which services act for the users of a tenant.", no_args_is_help=True
+)
 keys.command("add")(with_common(serving.add_key))
 keys.command("list")(with_common(serving.list_keys))
 keys.command("revoke")(with_common(serving.revoke_key))
 app.add_typer(keys, name="key", rich_help_panel="Serve")
 
-visitors = typer.Typer(help="People whom nobody knows yet, whose memory dies by itself.", no_args_is_help=True)
+visitors = typer.Typer(
+    cls=Commands, help="People whom nobody knows yet, whose memory dies by itself.", no_args_is_help=True
+)
 visitors.command("open")(with_common(serving.open_visitor))
 visitors.command("link")(with_common(serving.link_visitor))
 app.add_typer(visitors, name="visitor", rich_help_panel="Serve")

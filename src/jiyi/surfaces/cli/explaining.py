@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from jiyi.domain.traces import Considered, Trace
-from jiyi.pipelines.explaining import Explanation
+from jiyi.errors import NotFound
+from jiyi.pipelines.explaining import Explanation, named
 from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.output import Line, counted
 from jiyi.surfaces.cli.wording import BOLD, DIM, Document, minute, moment
@@ -31,13 +32,18 @@ def explain(
     """Say what a recall did: every candidate with the parts of its score, and what was left out and why."""
     if trace is None:
         if why is not None:
-            raise typer.BadParameter("--why asks about one recall: name its trace")
+            raise typer.BadParameter("--why asks about one recall: name its trace, `jiyi explain` lists them")
         with call.memory() as me:
             found = me.traces(limit)
         if not found:
             call.out.note("no recall is kept here yet")
         call.out.show({"traces": [trace_document(t, call.zone) for t in found]}, _listing(found, call.zone))
         return
+    if kind := named(trace):
+        raise NotFound(
+            f"{trace} is a {kind}, and a trace is called like t1a2b3c4d: `jiyi explain` lists them, and "
+            f"`jiyi explain TRACE --why {trace}` tells what became of {trace}"
+        )
     with call.memory() as me:
         explanation = me.explain(trace, why=why)
     call.out.show(_document(explanation, call.zone), _lines(explanation, call.zone))

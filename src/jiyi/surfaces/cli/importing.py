@@ -11,7 +11,7 @@ import typer
 
 from jiyi.domain.memory import IncomingMessage
 from jiyi.errors import ConflictingMessage, InputError
-from jiyi.importers.formats import FORMATS, read_file
+from jiyi.importers.formats import SHAPES, read_file
 from jiyi.importers.parsed import ParsedFile
 from jiyi.memory_layer import MemoryLayer
 from jiyi.pipelines.archive import FORMAT as OWN
@@ -20,6 +20,8 @@ from jiyi.surfaces.cli.calls import Call
 from jiyi.surfaces.cli.exporting import alone, import_export
 from jiyi.surfaces.cli.output import Line, Step, counted
 from jiyi.surfaces.cli.wording import PAUSED, Document, day, moment
+
+WRITTEN = "; ".join(f"{name}: {shape}" for name, shape in {**SHAPES, OWN: "what `jiyi export` wrote"}.items())
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files, or a ChatGPT export's zip or folder.")],
     format_name: Annotated[
         str | None,
-        typer.Option("--format", metavar="NAME", help=f"{', '.join((*FORMATS, OWN))}; told from the content."),
+        typer.Option("--format", metavar="NAME", help=f"Told from the content. {WRITTEN}."),
     ] = None,
     self_name: Annotated[
         str | None, typer.Option("--self", metavar="NAME", help="Which speaker of a chat between people is the user.")

@@ -17,6 +17,8 @@ from jiyi.domain.bitemporal import AsOf
 from jiyi.domain.memory import Category, Language, Status, Tier
 from jiyi.domain.profile import ProfileLine, diff_profiles
 from jiyi.errors import InputError, NotFound
+from jiyi.scoped_memory import ScopedMemory
+from jiyi.shipped import load_vocabulary
 from jiyi.surfaces.cli.calls import CATEGORIES, Call
 from jiyi.surfaces.cli.output import counted
 from jiyi.surfaces.cli.user_file import read_file, write_file
@@ -37,6 +39,9 @@ from jiyi.surfaces.cli.wording import (
     summary_document,
     summary_lines,
 )
+
+FACTS_SHOWN = 12
+"""Names of facts that are listed where none was found."""
 
 
 class Kind(StrEnum):
@@ -395,9 +400,25 @@ def versions(
     """Show every value that a fact has had, oldest first."""
     with call.memory() as me:
         found = me.versions(what)
+        if not found:
+            raise NotFound(f"no fact called {what!r} here: {_facts_there_are(me)}")
         document = {"what": what, "memories": memories_document(me, found, call.zone)}
-        none = f"no fact called {what!r}: `jiyi memories` lists what there is"
-        call.out.show(document, memories_lines(me, found, call.zone, none))
+        call.out.show(document, memories_lines(me, found, call.zone, "no versions"))
+
+
+def _facts_there_are(me: ScopedMemory) -> str:
+    """By what `versions` finds something here: the names of the relations, in both languages, or else an id."""
+    held = {m.triple.relation for m in me.memories(status=None) if m.triple}
+    names = [
+        "/".join(names)
+        for relation in load_vocabulary()
+        if relation.name in held and (names := [n[0] for language in Language if (n := relation.names.of(language))])
+    ]
+    by_id = "name a memory such as m3 (`jiyi memories` lists them)"
+    if not names:
+        return by_id
+    shown = ", ".join(names[:FACTS_SHOWN]) + (", …" if len(names) > FACTS_SHOWN else "")
+    return f"{by_id}, or one of {shown}"
 
 
 def ledger(call: Call, limit: Annotated[int, typer.Option(min=1, metavar="N", help="The last so many.")] = 50) -> None:
