@@ -22,7 +22,7 @@ from tests.surfaces.cli import Cli, lines
 ESCAPE = b"\x1b["
 COMMANDS = (
     ("doctor",), ("remember", "我住在杭州"), ("recall", "杭州"), ("context", "我住在哪里？"), ("history",),
-    ("sessions",), ("profile",), ("memories",), ("versions", "城市"), ("ledger",), ("work",), ("reindex",), ("config",),
+    ("sessions",), ("profile",), ("memories",), ("versions", "住址"), ("ledger",), ("work",), ("reindex",), ("config",),
 )  # fmt: skip
 
 
