@@ -204,7 +204,7 @@ class MemoryLayer:
     def revoke_service_key(self, key_id: str) -> None:
         """From now on it opens nothing. Raises: NotFound: there is none, or it was revoked before."""
         if not self._store.write(lambda unit: unit.service_keys.revoke(key_id, self._clock())):
-            raise NotFound(f"no service key {key_id} that is still good")
+            raise NotFound(f"no service key {key_id} that is still good", "key")
 
     def open_visitor(self, *, tenant: str = "default", fingerprint: str | None = None) -> Visitor:
         """A temporary identity for somebody whom the host does not know (SPEC S3): `visitor.scope` is whose memory it is,

@@ -233,6 +233,8 @@ def test_an_error_names_the_command_that_helps(jiyi: Cli) -> None:
         (("end", "nowhere"), "sessions"),
         (("undo", "p999"), "ledger"),
         (("graph", "neighbours", "火星"), "graph entities"),
+        (("rules", "explain", "nothing"), "rules explain"),
+        (("key", "revoke", "nothing"), "key list"),
     ):
         assert jiyi(*asked, code=3).stderr.endswith(f"; `jiyi {command}` shows them\n")
     assert "`jiyi ledger` shows them" in jiyi("undo", code=2).stderr

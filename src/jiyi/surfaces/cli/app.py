@@ -53,6 +53,8 @@ LISTED_BY: Mapping[str, str] = {
     "trace": "jiyi explain",
     "plan": "jiyi ledger",
     "entity": "jiyi graph entities",
+    "rule": "jiyi rules explain",
+    "key": "jiyi key list",
 }
 """The command that shows what there is, by what was not found."""
 

@@ -69,7 +69,7 @@ def explain(
     if rule is not None:
         found = rules.get(rule)
         if found is None:
-            raise NotFound(f"no rule {rule!r} here: `jiyi rules explain` lists them")
+            raise NotFound(f"no rule {rule!r} here", "rule")
         known = [found]
     call.out.show(
         {"rules": [_document(r) for r in known]}, (line for r in known for line in _lines(r, rule is not None))

@@ -11,7 +11,7 @@ import typer
 
 from jiyi.assembly import open_memory, wall_clock
 from jiyi.domain.access import Role
-from jiyi.errors import MissingExtra, NotFound
+from jiyi.errors import MissingExtra
 from jiyi.surfaces.chats.upstreams import read_upstreams
 from jiyi.surfaces.cli.calls import SURFACE, Call
 from jiyi.surfaces.cli.extras import load_surface
@@ -157,10 +157,7 @@ def revoke_key(
 ) -> None:
     """Revoke a key: from now on it opens nothing."""
     with call.layer() as layer:
-        try:
-            layer.revoke_service_key(key)
-        except NotFound as error:
-            raise NotFound(f"{error}: `jiyi key list` shows those there are") from None
+        layer.revoke_service_key(key)
     call.out.show({"revoked": key}, [f"revoked {key}"])
 
 
