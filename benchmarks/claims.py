@@ -30,13 +30,14 @@ from benchmarks.graph import CHUNK, NOW, fill
 from benchmarks.report import table
 from benchmarks.storage import Bench, copied, fill_some, say
 from benchmarks.timing import Times
-from benchmarks.vectors import quantised, vectors
+from benchmarks.vectors import vectors
 from jiyi import open_memory
 from jiyi.domain.scope import Scope
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Kind
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.shipped import load_segmenter
+from jiyi.stores.scanning import quantised
 
 EXACT_MS, FUZZY_MS = 50.0, 200.0
 POOL = 20_000

@@ -22,13 +22,13 @@ import psycopg
 from benchmarks.postgres import WARM_UP, Cost, burnt, say, serving
 from benchmarks.report import table
 from benchmarks.timing import Times
-from benchmarks.vectors import DIMENSION, LIMIT, MODEL, OTHERS, SIZES, quantised, vectors
+from benchmarks.vectors import DIMENSION, LIMIT, MODEL, OTHERS, SIZES, vectors
 from jiyi.domain.scope import Scope
 from jiyi.domain.vectors import Neighbour, Vector
 from jiyi.ports import Kind
 from jiyi.settings import PostgresPolicy
 from jiyi.stores.postgres.store import PostgresStore, open_postgres
-from jiyi.stores.scanning import numpy_scan
+from jiyi.stores.scanning import numpy_scan, quantised
 from jiyi.stores.text_index import KIND_NUMBERS
 from tests.postgres.server import Server
 

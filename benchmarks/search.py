@@ -26,12 +26,13 @@ from benchmarks.data import Entry, Vocabulary, compose
 from benchmarks.recipes import A2, NOW, A1AnyWord
 from benchmarks.report import cells, table
 from benchmarks.timing import Times, interleave
-from benchmarks.vectors import peak_mb, quantised
+from benchmarks.vectors import peak_mb
 from jiyi.assembly import open_memory
 from jiyi.embedders import open_local
 from jiyi.memory_layer import MemoryLayer
 from jiyi.ports import Embedder
 from jiyi.stores.chroma import ChromaEngine, open_chroma
+from jiyi.stores.scanning import quantised
 
 SIZES = (6_000, 100_000)
 TURNS_OF_A_SESSION = 20

@@ -35,7 +35,7 @@ from jiyi.evaluation.pairs import by_embedder, by_recall, load_distractors, load
 from jiyi.ports import Kind
 from jiyi.settings import EmbedderName
 from jiyi.stores.chroma import ChromaEngine, open_chroma
-from jiyi.stores.scanning import numpy_scan
+from jiyi.stores.scanning import numpy_scan, quantised
 from jiyi.stores.sqlite.store import SqliteStore, open_sqlite
 from jiyi.stores.sqlite.vectors import VectorRules
 
@@ -58,13 +58,6 @@ def vectors(count: int, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     found = rng.standard_normal((count, LATENT)).astype(np.float32) @ space
     found += 0.5 * np.sqrt(LATENT) * rng.standard_normal((count, DIMENSION)).astype(np.float32)
     return found / np.linalg.norm(found, axis=1, keepdims=True)
-
-
-def quantised(rows: np.ndarray[Any, np.dtype[np.float32]]) -> list[Vector]:
-    """`domain.vectors.quantise` for many at once."""
-    numbers = np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
-    squares = (numbers.astype(np.int64) ** 2).sum(axis=1)
-    return [Vector(n.tobytes(), int(s)) for n, s in zip(numbers, squares, strict=True)]
 
 
 # ------------------------------------------------------------------ search

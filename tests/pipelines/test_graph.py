@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -420,8 +421,28 @@ def test_beyond_a_hub_with_more_than_is_shown_nothing_is_read(tmp_path: Path, cl
         assert "王芳" not in read
 
 
+def test_what_many_things_lead_to_is_read_at_once(clock: Clock) -> None:
+    """A graph engine is asked over a wire: what stands beside more things must not be more questions."""
+
+    def asked(count: int) -> int:
+        with open_memory("reference", clock=clock, worker=False) as layer:
+            people = ("王芳", "李娜", "张伟", "刘洋", "陈静", "杨帆", "赵磊", "黄敏", "周涛")[:count]
+            told = ((f"竞品是星图{n}。", f"{name}在星图{n}工作。") for n, name in enumerate(people))
+            me = say(layer, clock, *chain.from_iterable(told))
+            with layer._store.read() as unit:
+                seen = Seen(unit.graph, [])
+                explorer = Explorer(unit, me.user, layer._parts.graphing, clock(), graph=seen)
+                near = {n.entity for n in neighbours(explorer, "贵司", Walk(), 2, 50, Language.ZH)}
+                assert near > set(people)
+                return seen.times
+
+    assert asked(9) == asked(2)
+
+
 class Seen:
-    """A graph that notes whose edges are read."""
+    """A graph that notes whose edges are read, and how many times it was asked for some."""
+
+    times = 0
 
     def __init__(self, graph: GraphReader, read: list[str]) -> None:
         self._graph, self._read = graph, read
@@ -431,6 +452,7 @@ class Seen:
 
     def links_of(self, scope: Scope, nodes: Collection[str], *more: Any) -> dict[str, list[Link]]:
         self._read += nodes
+        self.times += 1
         return self._graph.links_of(scope, nodes, *more)
 
 

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
-from jiyi.domain.vectors import MAX_DIMENSION, Chunk, Vector, chunk_of, plain_scan
-from jiyi.stores.scanning import MANY, numpy_scan, products_by_numpy, products_by_simd, scan
+from jiyi.domain.vectors import MAX_DIMENSION, Chunk, Vector, chunk_of, plain_scan, quantise
+from jiyi.errors import InputError
+from jiyi.stores.scanning import MANY, numpy_scan, products_by_numpy, products_by_simd, quantised, scan
 
 DIMENSIONS = (1, 2, 3, 7, 15, 16, 17, 31, 63, 64, 65, 127, 130, 384, 512, 896, 1024, 1025, 1500)
 
@@ -59,6 +62,17 @@ def test_of_many_none_is_left_out_that_is_among_the_nearest(seed: int, limit: in
     chunks = [chunk_of({seq: rare.get(seq, told[0]) for seq in seqs})]
     query = rng.choice(told)
     assert numpy_scan(chunks, query, limit) == plain_scan(chunks, query, limit)
+
+
+@given(arrays(np.float32, st.tuples(st.integers(0, 4), st.integers(1, 40)), elements=st.floats(width=32)))
+def test_many_are_quantised_as_one_is(rows: NDArray[np.float32]) -> None:
+    try:
+        right = list(map(quantise, rows.tolist()))
+    except InputError:
+        with pytest.raises(InputError, match="no direction"):
+            quantised(rows)
+    else:
+        assert quantised(rows) == right
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from jiyi.domain.vectors import Vector, mark_of, quantise
+from jiyi.domain.vectors import Vector, mark_of
 from jiyi.errors import EngineUnavailable, MissingExtra, SettingsError
 from jiyi.ports import VectorEngine
+from jiyi.stores.scanning import quantised
 
 try:
     import chromadb
@@ -75,8 +76,7 @@ class ChromaEngine(VectorEngine):
             asked = np.frombuffer(query.numbers, np.int8).astype(np.float32)
             found = there.query(query_embeddings=[asked], n_results=limit, include=["embeddings"])
             # Chroma keeps directions, as we do: stretched again, the numbers are the ones that were put.
-            rows = zip(found["ids"][0], found["embeddings"][0], strict=True)
-            return {int(name): quantise([float(x) for x in row]) for name, row in rows}
+            return dict(zip(map(int, found["ids"][0]), quantised(found["embeddings"][0]), strict=True))
 
     def marks(self, collection: str) -> dict[int, int]:
         with self._asking() as client:

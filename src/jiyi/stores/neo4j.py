@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b, sha256
 from importlib import resources
 from typing import Any, TypeVar
@@ -64,6 +64,7 @@ ALL_LABELS = sorted({*LABELS.values(), SELF})
 CLAIM = "~"
 """Begins the version of an owner that is being told."""
 DAY = 86_400
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +313,8 @@ class Neo4jReader(GraphReader):
         given = {"keys": list(keys), "relations": list(relations), "limit": at_most(limit)}
         found: dict[str, dict[int, Link]] = {node: {} for node in nodes}
         for key, of, start, end in self._engine.ask(_LINKS, {"owner": self._owner, **given}):
-            found[keys[key]][of["memory"]] = Link(_edge_of(of), start, end)
+            edge = _edge_of(of)
+            found[keys[key]][edge.memory] = Link(edge, start, end)
         return {
             node: sorted(some.values(), key=lambda link: (link.edge.relation, -link.edge.memory))
             for node, some in found.items()
@@ -329,7 +331,7 @@ class Neo4jReader(GraphReader):
 
     def _links(self, statement: str, **given: Any) -> list[Link]:
         rows = self._engine.ask(statement, {"owner": self._owner, **given})
-        return [Link(_edge_of(properties), start, end) for properties, start, end in rows]
+        return [Link(_edge_of(edge), start, end) for edge, start, end in rows]
 
     def _names(self, statement: str, texts: Collection[str]) -> list[Name]:
         if not texts:
@@ -376,17 +378,17 @@ def _fading(edge: Edge, policy: ConfidencePolicy) -> dict[str, float]:
     return {"lasts_days": lasts, "fades_from": start, "loss_per_day": curve.loss / (curve.period.total_seconds() / DAY)}
 
 
-def _edge_of(of: Mapping[str, Any]) -> Edge:
+def _edge_of(of: Sequence[Any]) -> Edge:
+    """The edge that `_EDGE` tells."""
+    memory, subject, relation, thing, literal, source, confidence, affirmed, since, until, mentions = of
     return Edge(
-        of["memory"], of["subject"], of["relation"], of["object"], of["literal"], Source(of["source"]), of["confidence"],
-        _instant(of["affirmed_at"]), _instant(of["since"]), None if of.get("until") is None else _instant(of["until"]),
-        of["mentions"],
+        memory, subject, relation, thing, literal, Source(source), confidence, _instant(affirmed), _instant(since),
+        None if until is None else _instant(until), mentions,
     )  # fmt: skip
 
 
-def _instant(moment: Any) -> datetime:
-    native: datetime = moment.to_native()
-    return native.astimezone(UTC)
+def _instant(microseconds: int) -> datetime:
+    return EPOCH + timedelta(microseconds=microseconds)
 
 
 def _rows(tx: ManagedTransaction, statement: str, given: Mapping[str, Any]) -> list[list[Any]]:
@@ -497,11 +499,17 @@ MATCH (e:Entity {owner: $owner, key: key}) WHERE NOT EXISTS { (e)<-[:NAMES]-(:Na
 DETACH DELETE e
 """
 
-_OF_MEMORIES = """
+# As plain values: what the driver makes of a map with instants takes longer than the way to the server and back.
+_EDGE = (
+    "[r.memory, r.subject, r.relation, r.object, r.literal, r.source, r.confidence, "
+    + ", ".join(f"r.{at}.epochSeconds * 1000000 + r.{at}.microsecond" for at in ("affirmed_at", "since", "until"))
+    + ", r.mentions]"
+)
+_OF_MEMORIES = f"""
 UNWIND $memories AS memory
-MATCH (t:Told {owner: $owner, memory: memory})
-MATCH (a:Entity {owner: $owner, key: t.start})-[r {owner: $owner, memory: memory}]->(b:Entity {owner: $owner, key: t.end})
-RETURN properties(r), a.name, b.name ORDER BY r.memory
+MATCH (t:Told {{owner: $owner, memory: memory}})
+MATCH (a:Entity {{owner: $owner, key: t.start}})-[r {{owner: $owner, memory: memory}}]->(b:Entity {{owner: $owner, key: t.end}})
+RETURN {_EDGE}, a.name, b.name ORDER BY r.memory
 """
 _NAME = "RETURN n.name, n.spelling, n.base, e.name"
 _NAMED = (
@@ -511,31 +519,31 @@ _ALIKE = f"UNWIND $keys AS key MATCH (n:Name {{owner: $owner, base_key: key}})-[
 _NAMES_OF = (
     f"UNWIND $keys AS key MATCH (n:Name {{owner: $owner}})-[:NAMES]->(e:Entity {{owner: $owner, key: key}}) {_NAME}"
 )
-_TOLD_OF = """
+_TOLD_OF = f"""
 UNWIND $keys AS key
-MATCH (n:Name {owner: $owner, key: key})-[:NAMES]->(e:Entity {owner: $owner})-[r {owner: $owner}]-(:Entity {owner: $owner})
+MATCH (n:Name {{owner: $owner, key: key}})-[:NAMES]->(e:Entity {{owner: $owner}})-[r {{owner: $owner}}]-(:Entity {{owner: $owner}})
 WHERE r.relation IN $relations AND n.name IN [r.subject, r.object]
-RETURN properties(r), startNode(r).name, endNode(r).name
+RETURN {_EDGE}, startNode(r).name, endNode(r).name
 """
-_LINKS = """
+_LINKS = f"""
 UNWIND $keys AS key
-MATCH (n:Name {owner: $owner})-[:NAMES]->(e:Entity {owner: $owner, key: key})
-CALL (n, e) {
-  MATCH (e)-[r {owner: $owner}]->(b:Entity {owner: $owner})
+MATCH (n:Name {{owner: $owner}})-[:NAMES]->(e:Entity {{owner: $owner, key: key}})
+CALL (n, e) {{
+  MATCH (e)-[r {{owner: $owner}}]->(b:Entity {{owner: $owner}})
   WHERE r.subject = n.name AND ($relations = [] OR r.relation IN $relations)
   RETURN r, e.name AS start, b.name AS end ORDER BY r.relation, r.memory DESC LIMIT $limit
   UNION ALL
-  MATCH (a:Entity {owner: $owner})-[r {owner: $owner}]->(e)
+  MATCH (a:Entity {{owner: $owner}})-[r {{owner: $owner}}]->(e)
   WHERE r.object = n.name AND ($relations = [] OR r.relation IN $relations)
   RETURN r, a.name AS start, e.name AS end ORDER BY r.relation, r.memory DESC LIMIT $limit
-}
-RETURN key, properties(r), start, end
+}}
+RETURN key, {_EDGE}, start, end
 """
-_LISTING = """
-MATCH (t:Told {owner: $owner}) WHERE t.memory > $after
-MATCH (a:Entity {owner: $owner, key: t.start})-[r {owner: $owner, memory: t.memory}]->(b:Entity {owner: $owner, key: t.end})
+_LISTING = f"""
+MATCH (t:Told {{owner: $owner}}) WHERE t.memory > $after
+MATCH (a:Entity {{owner: $owner, key: t.start}})-[r {{owner: $owner, memory: t.memory}}]->(b:Entity {{owner: $owner, key: t.end}})
 WHERE $relations = [] OR r.relation IN $relations
-RETURN properties(r), a.name, b.name ORDER BY r.memory LIMIT $limit
+RETURN {_EDGE}, a.name, b.name ORDER BY r.memory LIMIT $limit
 """
 _COUNT = """
 RETURN COUNT { (n:Name {owner: $owner}) WHERE n.key IS NOT NULL }, COUNT { (t:Told {owner: $owner}) WHERE t.memory IS NOT NULL }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from jiyi.domain.vectors import STEPS, Chunk, Neighbour, Vector
+from jiyi.domain.vectors import LARGEST, STEPS, Chunk, Neighbour, Vector, quantise
 from jiyi.errors import MissingExtra
 
 try:
@@ -21,7 +21,7 @@ except ImportError:
     simsimd = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from numpy import float64, int8, uint32
+    from numpy import float32, float64, int8, uint32
     from numpy.typing import NDArray
 
 Products: TypeAlias = "Callable[[NDArray[int8]], NDArray[float64]]"
@@ -97,6 +97,21 @@ def scan(
     keys[::-1].sort()
     best, nearest = np.divmod(keys.astype(np.int64), SEQ_SPAN)
     return list(map(_neighbour, zip(nearest.tolist(), (best / STEPS).tolist(), strict=True)))
+
+
+def quantised(rows: NDArray[float32]) -> list[Vector]:
+    """What `domain.vectors.quantise` gives of each row, to the last bit.
+
+    Raises:
+        InputError: a row that is no direction.
+    """
+    values = np.asarray(rows, np.float64)
+    largest = np.abs(values).max(axis=1, initial=0.0)
+    if not np.all((largest > 0) & np.isfinite(largest)):
+        return [quantise(row) for row in values.tolist()]  # It says what is wrong.
+    numbers = np.rint(values * (LARGEST / largest)[:, None])
+    squares = np.einsum("ij,ij->i", numbers, numbers).astype(np.int64).tolist()
+    return [Vector(row.tobytes(), square) for row, square in zip(numbers.astype(np.int8), squares, strict=True)]
 
 
 _neighbour = partial(tuple.__new__, Neighbour)

@@ -22,6 +22,8 @@ from jiyi.ports import GraphReader, Unit
 
 TOP = 1 << 30
 """Above the level of every rule."""
+AHEAD = 16
+"""So many ways to go on with a pattern are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,13 @@ class Explorer:
                     by_relation[name] = [link for link in found if link.start != link.end]
         return [link for name in dict.fromkeys(relations) for link in by_relation.get(name, ())]
 
+    def look_around(self, nodes: Collection[str], most: int) -> None:
+        """Read the edges of all these at once, and of what they lead to, unless that is more than so many."""
+        self.look_at(nodes)
+        beside = {link.other(node) for node in nodes for link in self.told(node)}
+        if len(beside) <= most:
+            self.look_at(beside)
+
     def look_at(self, nodes: Collection[str]) -> None:
         """Read the edges of all these at once, before each is walked."""
         fan = self.graphing.policy.fan
@@ -238,7 +247,11 @@ class Explorer:
         # First what hangs on something known.
         number = next((n for n in left if self._known(atoms[n], bound)), left[0])
         rest = tuple(n for n in left if n != number)
-        for link in self._candidates(atoms[number], bound, below):
+        candidates = self._candidates(atoms[number], bound, below)
+        for place, link in enumerate(candidates):
+            if rest and place % AHEAD == 0:
+                # What the next of the pattern hangs on is read at once, not one by one.
+                self.look_at({end for k in candidates[place : place + AHEAD] for end in (k.start, k.end)})
             self._steps += 1
             if self._steps > self.graphing.policy.steps:
                 self.cut = True

@@ -6,7 +6,7 @@ Every answer names the memories it rests on, and the rule where something was de
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Generic, TypeVar
@@ -216,7 +216,8 @@ def neighbours(explorer: Explorer, name: str, walk: Walk, hops: int, limit: int,
     for hop in range(1, hops + 1):
         ahead: dict[str, tuple[float, tuple[Link, ...]]] = {}
         through: set[str] = set()
-        explorer.look_at(level)
+        # What the next step reads, or what is shown, is what the rules of this one ask for too.
+        explorer.look_around(level, limit)
         for node in level:
             so_far, path = reached[node]
             for link, sure in walk.steps(explorer, node):
@@ -415,9 +416,9 @@ def read_relations(names: Iterable[str], vocabulary: Vocabulary, rules: RuleSet)
 def entity(explorer: Explorer, name: str, language: Language) -> Entity:
     """One entity with its names, why they are its, and its weight. Raises: NotFound."""
     node = known_node(explorer, name)
-    names = explorer.graph.names_of(explorer.scope, [node])
     weights = {rule.id: round(by, 6) for rule, by in explorer.weight(node)}
-    return _entity(explorer, node, names, Teller(explorer, language), round(sum(weights.values()), 6), weights)
+    [found] = _entities(explorer, [node], Teller(explorer, language))
+    return replace(found, weight=round(sum(weights.values()), 6), because=weights)
 
 
 def entities(explorer: Explorer, limit: int, language: Language, after: str | None = None) -> list[Entity]:
@@ -440,11 +441,7 @@ def entities(explorer: Explorer, limit: int, language: Language, after: str | No
             break
         if explorer.type_of(node) is not EntityType.VALUE:
             found.append(node)
-    names: dict[str, list[Name]] = {}
-    for one in explorer.graph.names_of(explorer.scope, found):
-        names.setdefault(one.node, []).append(one)
-    teller = Teller(explorer, language)
-    return [_entity(explorer, node, names.get(node, []), teller) for node in found]
+    return _entities(explorer, found, Teller(explorer, language))
 
 
 def _place(order: Sequence[str], node: str, name: str) -> int:
@@ -453,20 +450,23 @@ def _place(order: Sequence[str], node: str, name: str) -> int:
     return order.index(node)
 
 
-def _entity(
-    explorer: Explorer,
-    node: str,
-    names: Sequence[Name],
-    teller: Teller,
-    weight: float = 0.0,
-    because: Mapping[str, float] | None = None,
-) -> Entity:
-    view = explorer.graphing.view
-    told = explorer.graph.told_of(explorer.scope, [n.name for n in names], view.identity_relations)
+def _entities(explorer: Explorer, nodes: Sequence[str], teller: Teller) -> list[Entity]:
+    """Nodes as answers tell them; their names are read at once."""
+    view, graph, scope = explorer.graphing.view, explorer.graph, explorer.scope
+    explorer.look_at(nodes)
+    names: dict[str, list[Name]] = {node: [] for node in nodes}
+    for name in graph.names_of(scope, nodes):
+        names[name.node].append(name)
+    told = graph.told_of(scope, [n.name for some in names.values() for n in some], view.identity_relations)
     said, _ = view.identities(told)
-    own = [n for n in names if not n.name.startswith("@")]
-    aliases = tuple(Alias(n.name, why_named(n, names, said)) for n in sorted(own, key=lambda n: (len(n.name), n.name)))
-    return Entity(teller.called(node), explorer.type_of(node), aliases, weight, because)
+    found = []
+    for node, some in names.items():
+        known = {n.name for n in some}
+        pairs = [pair for pair in said if not known.isdisjoint(pair)]
+        own = sorted((n for n in some if not n.name.startswith("@")), key=lambda n: (len(n.name), n.name))
+        aliases = tuple(Alias(n.name, why_named(n, some, pairs)) for n in own)
+        found.append(Entity(teller.called(node), explorer.type_of(node), aliases))
+    return found
 
 
 def everything(explorer: Explorer) -> list[Link]:
@@ -501,11 +501,7 @@ def picture(explorer: Explorer, walk: Walk, around: str | None, hops: int, langu
     kept.sort(key=lambda k: (k.edge.memory == 0, k.edge.memory, _mark(k)))
     kept = list({_either_way(k): k for k in reversed(kept)}.values())[::-1]
     teller, nodes = Teller(explorer, language), sorted({n for k in kept for n in (k.start, k.end)})
-    names: dict[str, list[Name]] = {}
-    for one in explorer.graph.names_of(explorer.scope, nodes):
-        names.setdefault(one.node, []).append(one)
-    shown = tuple(_entity(explorer, node, names.get(node, []), teller) for node in nodes)
-    return Picture(shown, teller.ties(kept), explorer.cut)
+    return Picture(tuple(_entities(explorer, nodes, teller)), teller.ties(kept), explorer.cut)
 
 
 def derived(explorer: Explorer, language: Language) -> list[Insight]:
