@@ -9,6 +9,7 @@ import pytest
 from jiyi import open_memory
 from jiyi.errors import SettingsError
 from jiyi.memory_layer import MemoryLayer
+from jiyi.pipelines.recalling.passages import SPARE
 from jiyi.scoped_memory import ScopedMemory
 from jiyi.testing.embedders import ByCharacters
 from tests.conftest import Clock
@@ -182,6 +183,27 @@ def test_who_asks_when_wants_a_time(
     first = me.recall(asked, kinds={"message"}).items[0]
     assert first.text == dated
     assert "holds something of the kind that is asked for" in first.why
+
+
+def test_what_wants_a_time_gets_the_same_first_turns_however_few_it_wants(me: ScopedMemory, layer: MemoryLayer) -> None:
+    """Only those turns are read that can still come among the first."""
+    words = ("boat", "oar", "net", "船", "网", "桨")
+    lines = [
+        f"Ann: {words[n % 6]} {words[n % 5]} {'x' * (n % 7)}{(' on Monday', ' 周末', '', '', '')[n % 5]}"
+        for n in range(58)
+    ]
+    talk(me, *lines)
+    layer.work()
+    recall, now = me._engine.parts.recall, me._engine.clock()
+    with me._engine.store.read(me.user) as unit:
+        for query in ("When did the boat and the net come?", "船和网是什么时候买的？", "when was the oar lost?"):
+            question = recall.read(query, now)
+            words_found = recall.passages.find(unit, me.user, question)
+            every = recall.passages(unit, me.user, question, words_found, 60)
+            assert any(match.parts and match.parts.expected for match in every)
+            for limit in (1, 4, 9):
+                few = recall.passages(unit, me.user, question, words_found, limit)
+                assert few == every[: limit + SPARE]
 
 
 def test_a_time_in_the_question_boosts_and_does_not_filter(me: ScopedMemory, layer: MemoryLayer, clock: Clock) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jiyi.text.beginning import AnyPattern
+
 LANGUAGES = ("zh", "en")
 
 
@@ -16,7 +18,7 @@ class Expectation:
 
     name: str
     asks: re.Pattern[str]
-    holds: re.Pattern[str]
+    holds: AnyPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,13 @@ class Expecting:
 
 def parse_expecting(data: Mapping[str, Any]) -> Expecting:
     """From `expecting.toml`."""
-    return Expecting(tuple(Expectation(n, _any(table, "asks"), _any(table, "holds")) for n, table in data.items()))
+    return Expecting(
+        tuple(
+            Expectation(name, re.compile("|".join(_both(table, "asks"))), AnyPattern(_both(table, "holds")))
+            for name, table in data.items()
+        )
+    )
 
 
-def _any(table: Mapping[str, Any], role: str) -> re.Pattern[str]:
-    patterns = [p for language in LANGUAGES for p in table[f"{role}_{language}"]]
-    return re.compile("|".join(f"(?:{p})" for p in patterns))
+def _both(table: Mapping[str, Any], role: str) -> list[str]:
+    return [pattern for language in LANGUAGES for pattern in table[f"{role}_{language}"]]

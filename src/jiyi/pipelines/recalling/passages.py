@@ -30,6 +30,8 @@ LONGEST_NOD = 120
 """Characters beyond which a turn says more than that it has heard: longer ones are not read to see."""
 FEW = 3
 """So many turns are few in the shortest history too, where a share of it is less than one."""
+ROUNDING = 1e-5
+"""Two ways of adding up one score differ by less."""
 NOTHING: Mapping[int, float] = {}
 
 
@@ -135,21 +137,28 @@ class Passages:
         if takes is not None:
             totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
         expected = self.expecting.of(question.folded) if question.asks and policy.expected > 0 else None
-        many = limit + 2 * SPARE
+        many, shown = limit + 2 * SPARE, limit + SPARE
         best = best_of(totals, many if expected is None else max(many, policy.rescored))
+
+        def rated(seqs: Sequence[int]) -> list[tuple[float, int, Message, Parts]]:
+            told = (m for m in unit.messages.get(scope, seqs) if answers(m))
+            found = ((m, self._as_expected(surroundings.parts(m.seq), m, expected)) for m in told)
+            return [(-round(parts.total, 6), -m.seq, m, parts) for m, parts in found]
+
+        def answers(message: Message) -> bool:
+            return message.seq in words or message.seq in found.then or self._tells(message, places)
+
+        turns = sorted(rated(best[:many]))
+        if expected is not None and len(best) > many:
+            # Of the others those are read that would come among what is shown if they held what is expected.
+            least = -turns[shown - 1][0] if len(turns) >= shown else 0.0
+            turns += rated([seq for seq in best[many:] if totals[seq] * (1 + policy.expected) >= least - ROUNDING])
+            turns.sort()
         covered = _Coverage(question, question.information(found.documents, found.holding), found.matched)
-        texts = {
-            m.seq: m
-            for m in unit.messages.get(scope, best)
-            if m.seq in words or m.seq in found.then or self._tells(m, places)
-        }
-        best = [seq for seq in best if seq in texts]
-        parts = {seq: self._as_expected(surroundings.parts(seq), texts[seq], expected) for seq in best}
-        best.sort(key=lambda seq: (-round(parts[seq].total, 6), -seq))
-        top = max((p.total for p in parts.values()), default=0.0)
+        top = max((parts.total for _, _, _, parts in turns), default=0.0)
         return [
-            _match(texts[seq], parts[seq], top, covered, question, found.over if seq in bridged else ())
-            for seq in best[: limit + SPARE]
+            _match(message, parts, top, covered, question, found.over if message.seq in bridged else ())
+            for _, _, message, parts in turns[:shown]
         ]
 
     def _as_expected(self, parts: Parts, message: Message, expected: Expectation | None) -> Parts:
