@@ -7,7 +7,7 @@ read off their syntax.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
@@ -24,13 +24,13 @@ class AnyPattern:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._anywhere: list[re.Pattern[str]] = []
-        heads: dict[str, dict[str, list[re.Pattern[str]]]] = {}
+        heads: dict[str, dict[str, list[Callable[[str, int], object]]]] = {}
         for source in patterns:
             pattern, (edge, first) = re.compile(source), beginning(source)
             if first is None:
                 self._anywhere.append(pattern)
             for character in first or ():
-                heads.setdefault(edge, {}).setdefault(character, []).append(pattern)
+                heads.setdefault(edge, {}).setdefault(character, []).append(pattern.match)
         self._begun = [(re.compile(f"{edge}[{_class_of(found)}]"), found) for edge, found in heads.items()]
 
     def search(self, text: str) -> bool:
@@ -38,8 +38,8 @@ class AnyPattern:
         for beginnings, heads in self._begun:
             for place in beginnings.finditer(text):
                 start = place.start()
-                for pattern in heads.get(text[start]) or heads[DIGIT]:
-                    if pattern.match(text, start):
+                for match in heads.get(text[start]) or heads[DIGIT]:
+                    if match(text, start):
                         return True
         return any(pattern.search(text) for pattern in self._anywhere)
 

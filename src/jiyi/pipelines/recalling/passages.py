@@ -33,6 +33,8 @@ FEW = 3
 ROUNDING = 1e-5
 """Two ways of adding up one score differ by less."""
 NOTHING: Mapping[int, float] = {}
+_Rated = tuple[float, int, Message, Parts, str]
+"""A turn in the order of answers: its score and its number, both turned round, what it is, and its folded text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,35 +139,36 @@ class Passages:
         if takes is not None:
             totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
         expected = self.expecting.of(question.folded) if question.asks and policy.expected > 0 else None
-        many, shown = limit + 2 * SPARE, limit + SPARE
-        best = best_of(totals, many if expected is None else max(many, policy.rescored))
-
-        def rated(seqs: Sequence[int]) -> list[tuple[float, int, Message, Parts]]:
-            told = (m for m in unit.messages.get(scope, seqs) if answers(m))
-            found = ((m, self._as_expected(surroundings.parts(m.seq), m, expected)) for m in told)
-            return [(-round(parts.total, 6), -m.seq, m, parts) for m, parts in found]
-
-        def answers(message: Message) -> bool:
-            return message.seq in words or message.seq in found.then or self._tells(message, places)
-
-        turns = sorted(rated(best[:many]))
-        if expected is not None and len(best) > many:
-            # Of the others those are read that would come among what is shown if they held what is expected.
-            least = -turns[shown - 1][0] if len(turns) >= shown else 0.0
-            turns += rated([seq for seq in best[many:] if totals[seq] * (1 + policy.expected) >= least - ROUNDING])
+        share, many = 1.0, limit + 2 * SPARE
+        if expected is not None:
+            share, many = 1 + policy.expected, max(many, policy.rescored)
+        rest, turns, least = best_of(totals, many), list[_Rated](), -1.0
+        # The best first, and of the others those that would come among them if they held what is expected.
+        while rest := [seq for seq in rest if totals[seq] * share >= least - ROUNDING]:
+            some, rest = rest[: limit + SPARE], rest[limit + SPARE :]
+            for message in unit.messages.get(scope, some):
+                if message.seq in words or message.seq in found.then or self._tells(message, places):
+                    folded, parts = self._as_expected(surroundings.parts(message.seq), message, expected)
+                    turns.append((-round(parts.total, 6), -message.seq, message, parts, folded))
             turns.sort()
+            if len(turns) >= limit + SPARE:
+                turns = turns[: limit + SPARE]
+                least = -turns[-1][0]
         covered = _Coverage(question, question.information(found.documents, found.holding), found.matched)
-        top = max((parts.total for _, _, _, parts in turns), default=0.0)
+        top = max((parts.total for _, _, _, parts, _ in turns), default=0.0)
         return [
-            _match(message, parts, top, covered, question, found.over if message.seq in bridged else ())
-            for _, _, message, parts in turns[:shown]
+            _match(message, parts, top, covered, question, found.over if message.seq in bridged else (), folded)
+            for _, _, message, parts, folded in turns
         ]
 
-    def _as_expected(self, parts: Parts, message: Message, expected: Expectation | None) -> Parts:
-        """More where a turn holds something of the kind that is asked for."""
-        if expected is None or not expected.holds.search(self.indexing.segmenter.fold(message.text)):
-            return parts
-        return replace(parts, expected=self.policy.expected * parts.total)
+    def _as_expected(self, parts: Parts, message: Message, expected: Expectation | None) -> tuple[str, Parts]:
+        """More where a turn holds something of the kind that is asked for; with its folded text, where that was looked through."""
+        if expected is None:
+            return "", parts
+        folded = self.indexing.segmenter.fold(message.text)
+        if not expected.holds.search(folded):
+            return folded, parts
+        return folded, parts._replace(expected=self.policy.expected * parts.total)
 
     def _tells(self, message: Message, places: Mapping[int, Place]) -> bool:
         """Whether a turn that holds no word of the question may answer it at all. What an assistant says only to show that it
@@ -322,11 +325,17 @@ class _Coverage:
 
 
 def _match(
-    message: Message, parts: Parts, top: float, covered: _Coverage, question: Question, over: Sequence[str]
+    message: Message,
+    parts: Parts,
+    top: float,
+    covered: _Coverage,
+    question: Question,
+    over: tuple[str, ...],
+    folded: str,
 ) -> Match:
     # What the turn beside holds of the question is half held here: a question and its answer are read together.
     coverage = max(covered.of(message.seq), 0.5 * covered.of(parts.beside))
     # The order is that of the fusion alone; how good the answer is at all, is what its best turn covers.
     relevance = (parts.total / top if top > 0 else 0.0) * (0.5 + 0.5 * covered.best)
     words = question.matched_words(covered.matched.get(message.seq, 0))
-    return Match(message, relevance, coverage, words, parts=parts, over=tuple(over))
+    return Match(message, relevance, coverage, words, None, 0.0, parts, over, False, None, folded)
