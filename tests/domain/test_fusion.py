@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jiyi.domain.encoding import micros
-from jiyi.domain.fusion import USUAL, Asked, FusionPolicy, Place, Surroundings, fuse, neighbours
+from jiyi.domain.fusion import USUAL, Asked, FusionPolicy, Place, Surroundings, best_of, fuse, neighbours
 
 POLICY = FusionPolicy()
 NOTHING = Asked()
@@ -125,3 +125,14 @@ def test_only_the_best_have_their_neighbours_read() -> None:
     scores = {10 * i: 1 / i for i in range(1, 100)}
     assert neighbours(scores, FusionPolicy(around=2)) == {8, 9, 11, 12, 18, 19, 21, 22}
     assert neighbours({1: 1.0}, POLICY) == {2, 3}
+
+
+@given(
+    st.dictionaries(st.integers(1, 40), st.sampled_from([0.0, 0.25, 0.2500004, 0.2500006, 0.250001, 1 / 3, 1.0, 7.5])),
+    st.integers(0, 12),
+)
+def test_the_best_are_those_of_all_in_order(scores: dict[int, float], count: int) -> None:
+    exact = sorted(scores, key=lambda seq: (-scores[seq], -seq))[:count]
+    rounded = sorted(scores, key=lambda seq: (-round(scores[seq], 6), -seq))[:count]
+    assert best_of(scores, count) == exact
+    assert best_of(scores, count, places=6) == rounded

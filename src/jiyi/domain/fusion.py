@@ -172,10 +172,19 @@ def neighbours(scores: Mapping[int, float], policy: FusionPolicy) -> set[int]:
     return {near for seq in best for near in (seq - 2, seq - 1, seq + 1, seq + 2) if near > 0}
 
 
-def best_of(scores: Mapping[int, float], count: int) -> list[int]:
-    """The numbers with the best scores, best first; of equal ones the higher number."""
-    # A heap is slower than sorting a few hundred.
-    return [seq for _, seq in sorted(zip(scores.values(), scores, strict=True), reverse=True)[:count]]
+def best_of(scores: Mapping[int, float], count: int, *, places: int | None = None) -> list[int]:
+    """The numbers with the best scores, best first; of equal ones the higher number.
+
+    Args:
+        places: scores that are the same in so many decimal places are equal.
+    """
+    if len(scores) > count > 0:
+        # Sorting numbers is quick, rounding them and sorting pairs is not: that is for those that may be among the best.
+        least = sorted(scores.values())[-count] - (0.0 if places is None else 2 * 10.0**-places)
+        scores = {seq: score for seq, score in scores.items() if score >= least}
+    pairs = [(score if places is None else round(score, places), seq) for seq, score in scores.items()]
+    pairs.sort(reverse=True)
+    return [seq for _, seq in pairs[:count]]
 
 
 class Surroundings:

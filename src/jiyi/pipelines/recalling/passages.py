@@ -135,14 +135,14 @@ class Passages:
         places |= {p.seq: p for p in unit.messages.places(scope, around)}
         asked = Asked(self._named(places.values(), question), question.times)
         surroundings = Surroundings(scores, places, asked, self.policy)
-        totals = {seq: round(total, 6) for seq, total in surroundings.totals(lent=question.asks).items()}
+        totals = surroundings.totals(lent=question.asks)
         if takes is not None:
             totals = {seq: total for seq, total in totals.items() if takes(places[seq])}
         expected = self.expecting.of(question.folded) if question.asks and policy.expected > 0 else None
         share, many = 1.0, limit + 2 * SPARE
         if expected is not None:
             share, many = 1 + policy.expected, max(many, policy.rescored)
-        rest, turns, least = best_of(totals, many), list[_Rated](), -1.0
+        rest, turns, least = best_of(totals, many, places=6), list[_Rated](), -1.0
         # The best first, and of the others those that would come among them if they held what is expected.
         while rest := [seq for seq in rest if totals[seq] * share >= least - ROUNDING]:
             some, rest = rest[: limit + SPARE], rest[limit + SPARE :]
