@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +22,8 @@ from jiyi.stores.sqlite.kept import Kept
 from jiyi.stores.sqlite.letters import REWRITTEN
 
 COLUMNS = f"key, {MESSAGE_COLUMNS}"
+_place = partial(tuple.__new__, Place)
+"""As `Place._make`, which is a function of Python's and takes three times as long."""
 
 
 class SqliteMessages(Messages):
@@ -74,7 +77,8 @@ class SqliteMessages(Messages):
         for key, session, voice, at, text in self._access.rows(_PLACES, (key_list(owner, seqs),)):
             end = text[-ASKS_WITHIN:]
             asks = "?" in end or "？" in end
-            found.append(Place(key & MAX_SEQ, session, voice, at, asks, len(text.encode("utf-8", "replace"))))
+            size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+            found.append(_place((key & MAX_SEQ, session, voice, at, asks, size)))
         found.sort()
         return found
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from jiyi.domain.fusion import Place
 from jiyi.settings import SqlitePolicy
 from jiyi.stores.sqlite.access import Access
 from jiyi.stores.sqlite.lately import Lately
 from jiyi.stores.sqlite.letters import REWRITTEN
+
+_place = partial(tuple.__new__, Place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class _Kept:
     def add(self, asked: Iterable[int], found: Iterable[Place]) -> None:
         name = self.names.setdefault
         for seq, session, voice, at, asks, size in found:
-            self.places[seq] = Place(seq, name(session, session), name(voice, voice), at, asks, size)
+            self.places[seq] = _place((seq, name(session, session), name(voice, voice), at, asks, size))
         # Last, for another thread may look meanwhile.
         for seq in asked:
             self.places.setdefault(seq)
