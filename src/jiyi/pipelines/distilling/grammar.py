@@ -182,6 +182,7 @@ class Constructions:
     spelled_out: frozenset[str]
     judged: frozenset[str]
     told_by_name: frozenset[str]
+    told_by_order: frozenset[str]
     freely_named: frozenset[str]
     kin: Mapping[str, tuple[str, ...]]
     relations: frozenset[str] = field(default=frozenset())
@@ -274,6 +275,7 @@ def parse_constructions(data: Mapping[str, Any]) -> Constructions:
             spelled_out=frozenset(data["spelled_out"]),
             judged=frozenset(data["judged"]),
             told_by_name=frozenset(data["told_by_name"]),
+            told_by_order=frozenset(data["told_by_order"]),
             freely_named=frozenset(relative(kin[c]) for c in data["freely_named"]),
             kin={relative(words): (*words["zh"], *words["en"]) for words in kin.values()},
             relations=frozenset(r for found in forms.values() for f in found for r in _named(f)) | set(presupposed),

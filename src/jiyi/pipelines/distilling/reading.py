@@ -242,7 +242,7 @@ class _Scan:
         words = self.view.text[span.start : span.end].strip() or self.view.text
         begin = self.lead(span)
         category = Category.GENERAL
-        if self.match("instruction", begin.start, begin.end):
+        if self.match("instruction", begin.start, begin.end) or self._full("instruction_alone", begin):
             category = Category.RULE
         elif self.search("todo", span.start, span.end):
             category = Category.TASK
@@ -281,7 +281,8 @@ class _Scan:
                 continue
             if self.search("refused", start, end) or self.search("sentence", start, end):
                 return []
-            if named := self.clauses([clause]):
+            by_order = self.fitter.constructions.told_by_order
+            if named := [f for f in self.clauses([clause]) if f.relation and f.relation.name in by_order]:
                 return named  # 以后叫我小林
             free = self.free(trimmed(self.view.shadow, begin.start, end))
             return [replace(free, kept=False, category=Category.RULE)]
@@ -289,11 +290,11 @@ class _Scan:
 
     def _ordered_alone(self, start: int, end: int) -> bool:
         """请用中文回答我 is a rule by itself; after a question it may be about that one answer."""
-        if not self.talk.alone:
-            return False
-        span = trimmed(self.view.shadow, start, end)
-        pattern = compiled(self.grammar.patterns["instruction_alone"])
-        return pattern.fullmatch(self.view.shadow, span.start, span.end) is not None
+        return self.talk.alone and self._full("instruction_alone", trimmed(self.view.shadow, start, end))
+
+    def _full(self, name: str, span: Clause) -> bool:
+        """Whether the pattern of a name fits the whole of a stretch."""
+        return self.may(name) and self.fitter.says(self.view, name, span)
 
     def presupposed(self, sentence: Sentence, read: Sequence[Found]) -> list[Found]:
         """Whom a sentence takes for granted: my son started school. Nothing where it states more of the same one."""
