@@ -43,6 +43,7 @@ _BUILT_IN = {
     "open": r"\(",
     "end": r"(?=[\s.!,。！，…)]*$)",
     "not_one": r"(?!一[家所间])",  # 一家公司 and 一所学校 count nothing
+    "one": r"(?=一[家个所间])",  # in Suzhou, at a factory: where the second begins
     "uncounted": r"(?<![前这那好十过隔近每头])",  # 前几天 and 好几次 ask for no number
     "unpast": r"(?![前后来])",
     "not_i": r"(?!(?-i:I)(?![A-Za-z0-9]))",  # my mum I live with
