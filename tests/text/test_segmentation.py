@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -352,6 +353,12 @@ def test_query_terms_come_in_order_and_once(segmenter: Segmenter) -> None:
 
 def test_fold(segmenter: Segmenter) -> None:
     assert segmenter.fold("ＮＧＩＮＸ 數據庫\u200b Straße\x00") == "nginx 数据库 strasse "
+
+
+@pytest.mark.parametrize("after", ["", "\u0338", "\u0301", "a", "猫"])
+def test_marks_fold_as_unicode_says(segmenter: Segmenter, after: str) -> None:
+    for wide in "，？！：；（）":
+        assert segmenter.fold(f"猫{wide}{after}") == normalize("NFKC", f"猫{wide}{after}")
 
 
 # ── engines ───────────────────────────────────────────────────────────────────────────────────────────────────────────

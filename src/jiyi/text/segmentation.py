@@ -151,11 +151,17 @@ def _replacements() -> tuple[dict[int, str | None], re.Pattern[str]]:
     return table, re.compile(f"[{re.escape(''.join(map(chr, table)))}]")
 
 
+_WIDE = [("，", ","), ("？", "?"), ("！", "!"), ("：", ":"), ("；", ";"), ("（", "("), ("）", ")")]
+"""What NFKC makes of the marks of Chinese. Without them most texts are in that form already, which it sees in a fifth of the time."""
+
+
 def _clean(text: str) -> str:
     """One way to write a text, with its case: NFKC, simplified, without controls and invisible characters."""
     if text.isascii() and text.isprintable():
         return text
     table, touched = _replacements()
+    for wide, plain in _WIDE:
+        text = text.replace(wide, plain)
     text = normalize("NFKC", text)
     while touched.search(text) is not None:  # what is taken out can let its neighbours combine
         text = normalize("NFKC", text.translate(table))
