@@ -229,7 +229,7 @@ class Recall:
             found = self.passages(unit, scope, question, words, many, takes=takes, vectors=scores_of(turns))
             cosines = {n.seq: n.cosine for n in turns}
             if cosines:
-                found = [m if m.words else replace(m, cosine=cosines.get(m.item.seq)) for m in found]
+                found = [m if m.words else m._replace(cosine=cosines.get(m.item.seq)) for m in found]
         else:
             found = match_texts(unit, scope, kind, question, limit)
         return found + scan_single(unit, scope, kind, question, self.indexing.segmenter, found)
@@ -355,7 +355,7 @@ class Recall:
             if summary is None:
                 dropped.append((f"s{match.item.seq}", "what it says of this is no longer believed"))
             else:
-                kept.append(replace(match, item=summary, folded=""))
+                kept.append(match._replace(item=summary, folded=""))
         return kept
 
     # -------------------------------------------------------------- evidence
