@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import logging
 import os
@@ -145,6 +146,9 @@ class _Server(uvicorn.Server):
         if self.started:
             for one in sockets or []:
                 one.listen(QUEUE)  # again, since asyncio lets no more wait than it takes at a time
+            # What serving begins with stays: without it a collection looks through the objects of requests alone.
+            gc.collect()
+            gc.freeze()
             self.sibling.serves()
             where = address_of((sockets or [])[0].getsockname()[0], sockets or [])
             logging.getLogger("jiyi.http").info(f"running on {where}")
