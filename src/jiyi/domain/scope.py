@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from jiyi.errors import InputError
@@ -10,6 +11,7 @@ MAX_NAME = 200
 SHARED_PREFIX = "shared:"
 """How the user of a shared scope begins, so that no person can be called like one."""
 MAX_SHARED_NAME = 100
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -73,6 +75,6 @@ def check_name(what: str, name: object) -> str:
     if len(name) > MAX_NAME:
         raise InputError(f"{what} has {len(name)} characters, the limit is {MAX_NAME}")
     # Lone surrogates cannot be encoded, control characters cannot be printed or compared safely.
-    if any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) <= 0xDFFF for c in name):
+    if _UNPRINTABLE.search(name) is not None:
         raise InputError(f"{what} {name!r} holds control characters: remove them")
     return name

@@ -97,7 +97,8 @@ class Recall:
         watch.lap("facts")
         words = self.passages.find(unit, scope, question) if filters.messages else None
         watch.lap("words")
-        near = replace(self._near(unit, scope, question, words, filters), mind=mind.memories)
+        near = self._near(unit, scope, question, words, filters)
+        near = replace(near, mind=mind.memories) if mind.memories else near
         watch.lap("meaning")
         found, relaxed = self._matches(unit, scope, question, words, near, now, limit, filters, dropped, beside)
         watch.lap("words")

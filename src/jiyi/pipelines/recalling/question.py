@@ -176,7 +176,9 @@ class QuestionReader:
         """The terms of a text as the user would say it: in their own memory "the user" is in every other text, and tells
         nothing. Unless nothing else is left."""
         read, own = read_question(text, self.segmenter), self.voice(text)
-        voiced = read if own == text else read_question(own, self.segmenter)
+        if own == text:
+            return read
+        voiced = read_question(own, self.segmenter)
         return replace(voiced, asks=read.asks) if voiced.content else read
 
 
