@@ -319,7 +319,7 @@ def _context(settings: Settings, vocabulary: Vocabulary, recall: Recall) -> Cont
         settings.working,
         settings.confidence,
         vocabulary,
-        Relevance(load_relevance(segmenter), segmenter, settings.relevance),
+        Relevance(load_relevance(segmenter), segmenter, settings.relevance, recall.embedding),
     )
 
 

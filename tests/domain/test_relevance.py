@@ -17,7 +17,7 @@ def test_chance_is_silent_and_what_is_covered_speaks() -> None:
     assert not judge(Signals(0.02, own=True), POLICY).relevant
     assert judge(Signals(0.5), POLICY).relevant
     assert not judge(Signals(0.02, 0.1, words=3), POLICY).relevant
-    assert judge(Signals(0.5, 0.1, words=3), POLICY).relevant
+    assert judge(Signals(0.5, 0.2, words=3), POLICY).relevant
 
 
 def test_a_question_about_the_user_needs_less_than_one_that_anybody_might_ask() -> None:
@@ -27,21 +27,27 @@ def test_a_question_about_the_user_needs_less_than_one_that_anybody_might_ask() 
 
 
 def test_what_is_put_as_one_asks_of_the_world_needs_more() -> None:
-    between = Signals(0.1, 0.2, words=3)
+    between = Signals(0.1, 0.25, words=3)
     assert judge(between, POLICY).relevant
     assert not judge(replace(between, worldly=True), POLICY).relevant
 
 
+def test_what_leans_to_questions_of_the_world_needs_more() -> None:
+    between = Signals(0.1, 0.2, words=3)
+    assert judge(replace(between, leaning=-0.1), POLICY).relevant
+    assert not judge(replace(between, leaning=0.1), POLICY).relevant
+
+
 def test_one_word_in_common_tells_less_the_more_is_asked() -> None:
-    assert judge(Signals(0.1, 0.15, words=2), POLICY).relevant
-    assert not judge(Signals(0.1, 0.15, words=5), POLICY).relevant
-    assert judge(Signals(0.1, 0.15, words=5), POLICY) == judge(Signals(0.1, 0.15, words=50), POLICY)
+    assert judge(Signals(0.1, 0.19, words=2), POLICY).relevant
+    assert not judge(Signals(0.1, 0.19, words=5), POLICY).relevant
+    assert judge(Signals(0.1, 0.19, words=5), POLICY) == judge(Signals(0.1, 0.19, words=50), POLICY)
 
 
 def test_words_and_meaning_make_up_for_each_other() -> None:
     assert not judge(Signals(0.1, 0.05, words=3), POLICY).relevant
-    assert not judge(Signals(0.0, 0.2, words=3), POLICY).relevant
-    assert judge(Signals(0.1, 0.2, words=3), POLICY).relevant
+    assert not judge(Signals(0.0, 0.22, words=3), POLICY).relevant
+    assert judge(Signals(0.1, 0.22, words=3), POLICY).relevant
 
 
 @given(shares, st.none() | shares, st.booleans(), st.booleans(), st.booleans())

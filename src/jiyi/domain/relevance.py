@@ -17,22 +17,24 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class RelevancePolicy:
     """By words alone two shares, and with vectors the weights of a logistic regression over the signals: from 0 on something is
-    relevant. Fitted on the developer talks of `jiyi eval silence`, each person's left out in turn (decision 0051)."""
+    relevant. Fitted on the developer talks of `jiyi eval silence`, each person's left out in turn (decision 0054)."""
 
     # By words alone: the share of what a question tells that one memory or turn must cover, of a question about the user and
     # what is theirs, and of one that could be asked of anybody.
     own: float = 0.08
     general: float = 0.12
-    # With vectors: what everything starts from.
-    start: float = 0.73
+    # With vectors: against everything, so that chance is silent.
+    chance: float = 0.54
     # For the root of the share of the question that one text covers.
-    coverage: float = 4.9
+    coverage: float = 3.6
     # For how far the nearest text stands out in meaning.
-    nearness: float = 19.8
+    nearness: float = 26.3
     # Against, where it asks as anybody might.
     worldly: float = 3.7
+    # Against, for how much nearer it is to what anybody asks of the world than to what is asked of one's own.
+    leaning: float = 11.6
     # Against, for the logarithm of one more than the content words: the more is asked, the less one word in common tells.
-    length: float = 4.1
+    length: float = 4.2
     # Words that are counted for that at the most.
     counted: int = 5
     # What a word counts for that is in every kind of talk (new, work, 今天).
@@ -46,7 +48,8 @@ class Signals:
     """What speaks for and against a question being about anything that is remembered.
 
     `coverage`: the largest share of the question's information that one text covers, in [0, 1]. `nearness`: how much nearer the nearest
-    text is than the others, None without vectors. `unknown`: names in the question that were never mentioned. `own`: it
+    text is than the others, None without vectors. `leaning`: how much nearer the question is to questions of the world than to
+    those of one's own, 0 where that is not known. `unknown`: names in the question that were never mentioned. `own`: it
     speaks of the user, or names somebody or something known. `keyed`: a fact is asked for by its name. `timely`: it asks
     for a time, and something was said in it. `worldly`: it is put as one asks of the world or wants something done (如何, write
     me), and is not `own`. `words`: content words of the question.
@@ -60,6 +63,7 @@ class Signals:
     timely: bool = False
     worldly: bool = False
     words: int = 1
+    leaning: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,9 @@ def judge(signals: Signals, policy: RelevancePolicy) -> Verdict:
 
 def _odds(signals: Signals, nearness: float, policy: RelevancePolicy) -> float:
     """The logarithm of the odds that something is relevant."""
-    told = policy.start + policy.coverage * math.sqrt(signals.coverage) + policy.nearness * nearness
+    told = policy.coverage * math.sqrt(signals.coverage) + policy.nearness * nearness - policy.chance
     length = math.log1p(min(signals.words, policy.counted))
-    return told - policy.length * length - policy.worldly * signals.worldly
+    return told - policy.length * length - policy.worldly * signals.worldly - policy.leaning * signals.leaning
 
 
 def standing_out(cosines: Sequence[float]) -> float | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Language
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 NAMES = ("use", "e5", "both")
 BATCH = 32
+Encode: TypeAlias = "Callable[[list[str]], NDArray[float32]]"
 QUIET = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
 """Threads that spin while they wait make one query ten times as slow on a machine that has other work."""
 
@@ -47,7 +48,7 @@ class LocalEmbedder(Embedder):
         self,
         name: str,
         dimension: int,
-        encode: Callable[[list[str]], NDArray[float32]],
+        encode: Encode,
         ask: Callable[[str], NDArray[float32]] | None = None,
     ) -> None:
         """Args:
@@ -74,6 +75,11 @@ class LocalEmbedder(Embedder):
         found: NDArray[float32] = self.documents([text])[0] if self._ask is None else self._ask(prepared(text))
         return found
 
+    def sides(self) -> tuple[NDArray[float32], NDArray[float32]]:
+        read = tomllib.loads((resources.files("jiyi") / "models" / "asking.toml").read_text("utf-8"))
+        world, own = (self.documents([*read[side]["zh"], *read[side]["en"]]).mean(axis=0) for side in ("world", "own"))
+        return world, own
+
     def close(self) -> None:
         """The loaded model stays for the next memory that is opened."""
 
@@ -86,13 +92,11 @@ def local_embedder(name: str) -> LocalEmbedder:
     """
     match name:
         case "use":
-            return LocalEmbedder("local/use-multilingual-3", 512, _use)
+            return LocalEmbedder("local/use-multilingual-3", 512, _use, lambda text: _direction(asked(text, _use)))
         case "e5":
             return LocalEmbedder("local/e5-small-q4", 384, _e5)
         case "both":
-            return LocalEmbedder(
-                "local/use-3-and-e5-small-q4-1", 896, both, lambda text: unit_length(asked(text)[None])[0]
-            )
+            return LocalEmbedder("local/use-3-and-e5-small-q4-1", 896, both, lambda text: _direction(asked(text)))
     raise SettingsError(f"embedder = {name!r}: choose one of {', '.join(NAMES)} or all")
 
 
@@ -169,17 +173,20 @@ def both(texts: list[str]) -> NDArray[float32]:
     return unit_length(np.concatenate([use, e5], axis=1))
 
 
-def asked(question: str) -> NDArray[float32]:
-    """A question for what `both` embedded, shorter than one: without what makes it a question, for some memories are near
-    every question, whatever it asks."""
-    found: NDArray[float32] = both([question])[0] - QUESTION_SHARE * _asking()[language_of(question, Language.EN)]
+def asked(question: str, encode: Encode | None = None) -> NDArray[float32]:
+    """A question for what `encode` embedded, `both` by default, shorter than one: without what makes it a question, for some
+    memories are near every question, whatever it asks."""
+    encode = encode or both
+    found: NDArray[float32] = (
+        encode([question])[0] - QUESTION_SHARE * _asking(encode)[language_of(question, Language.EN)]
+    )
     return found
 
 
 @cache
-def _asking() -> dict[Language, NDArray[float32]]:
+def _asking(encode: Encode) -> dict[Language, NDArray[float32]]:
     """What the questions of a language have in common."""
-    return {language: both(some).mean(axis=0) for language, some in sentences("questions.toml").items()}
+    return {language: encode(some).mean(axis=0) for language, some in sentences("questions.toml").items()}
 
 
 def sentences(file: str) -> dict[Language, list[str]]:
@@ -201,6 +208,11 @@ def _means() -> dict[Language, NDArray[float32]]:
     own = {language: _e5(some).mean(axis=0) for language, some in sentences("centre.toml").items()}
     middle = np.mean(list(own.values()), axis=0)
     return {language: middle + LANGUAGE_SHARE * (mean - middle) for language, mean in own.items()}
+
+
+def _direction(vector: NDArray[float32]) -> NDArray[float32]:
+    found: NDArray[float32] = unit_length(vector[None])[0]
+    return found
 
 
 def unit_length(rows: NDArray[Any]) -> NDArray[float32]:

@@ -13,16 +13,16 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 
 from jiyi.domain.forgetting import Erased
 from jiyi.domain.memory import Memory, Message, Role
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
-from jiyi.domain.vectors import Neighbour, Vector, VectorSet, quantise
+from jiyi.domain.vectors import Neighbour, Vector, VectorSet, cosine, quantise
 from jiyi.errors import ModelError, ModelRefused
-from jiyi.ports import Check, Embedder, Job, Kind, Lane, Store, Unit, View
+from jiyi.ports import Check, Discerning, Embedder, Job, Kind, Lane, Store, Unit, View
 from jiyi.settings import EmbeddingPolicy
 from jiyi.text.voice import Voice
 
@@ -98,6 +98,7 @@ class Embedding:
         self.current, self.policy, self.voice = current, policy, voice
         self._known = {e.name: e for e in (*former, current)}
         self.asked = lru_cache(maxsize=64)(self._ask)
+        self._sides = cache(self._sides_of)
 
     @property
     def lease(self) -> timedelta:
@@ -116,6 +117,30 @@ class Embedding:
 
     def _ask(self, model: str, text: str) -> Vector:
         return quantise(self._known[model].query(text).tolist())
+
+    def put(self, question: str) -> str:
+        """A question as it is embedded: as the user would say it, of a long one the end."""
+        return self.voice(" ".join(question.split()))[-self.policy.max_chars :]
+
+    def leaning(self, unit: Unit, scope: Scope, question: str) -> float | None:
+        """How much nearer a question is to what anybody asks of the world than to what is asked of one's own life and work; None
+        where the model was not measured so."""
+        text, there = self.put(question), self.answering(unit, scope)
+        if there is None or not any(c.isalnum() for c in text):
+            return None
+        sides = self._sides(there.model)
+        if sides is None:
+            return None
+        asked = self.asked(there.model, text)
+        world, own = (cosine(asked, side) for side in sides)
+        return world - own
+
+    def _sides_of(self, model: str) -> tuple[Vector, Vector] | None:
+        embedder = self._known[model]
+        if not isinstance(embedder, Discerning):
+            return None
+        world, own = (quantise(side.tolist()) for side in embedder.sides())
+        return world, own
 
     # ------------------------------------------------------------------ embedding
 
@@ -266,14 +291,14 @@ def match_vectors(
 
     Nothing without an embedder, while it does not answer, or where nothing is embedded yet: words still find.
     """
-    text = " ".join(question.split()) if embedding is None else embedding.voice(" ".join(question.split()))
+    text = "" if embedding is None else embedding.put(question)
     if embedding is None or not any(c.isalnum() for c in text):
         return []
     there = embedding.answering(unit, scope)
     if there is None:
         return []
     try:
-        asked = embedding.asked(there.model, text[-embedding.policy.max_chars :])
+        asked = embedding.asked(there.model, text)
     except ModelError as error:
         log.warning("recall goes without vectors: %s", error)
         return []

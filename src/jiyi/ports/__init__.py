@@ -10,7 +10,7 @@ Rules that hold for every port:
 - Instants are aware datetimes; stores keep microseconds and, for messages, the offset they were said in.
 """
 
-from jiyi.ports.embedding import Embedder, Meter, VectorEngine
+from jiyi.ports.embedding import Discerning, Embedder, Meter, VectorEngine
 from jiyi.ports.forgotten import Forgotten
 from jiyi.ports.graph import Graph, GraphEngine, GraphFeed, GraphReader
 from jiyi.ports.ledger import Ledger, Standings
@@ -33,6 +33,7 @@ __all__ = [
     "ChatModel",
     "Check",
     "DeadJob",
+    "Discerning",
     "Document",
     "Due",
     "Embedder",

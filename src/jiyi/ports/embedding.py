@@ -4,7 +4,7 @@ The index that holds them is a part of `ports.Unit`."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jiyi.domain.vectors import Vector
 
@@ -57,6 +57,15 @@ class Embedder(Protocol):
 
     def close(self) -> None:
         """Let go of connections. Closing twice is fine."""
+
+
+@runtime_checkable
+class Discerning(Protocol):
+    """An embedder that can tell what a question is about: anybody's world, or the asker's own life and work."""
+
+    def sides(self) -> tuple[NDArray[float32], NDArray[float32]]:
+        """What questions of the world have in common, and what those of the asker's own have: two directions that `query` is
+        compared with. May take a second."""
 
 
 class VectorEngine(Protocol):

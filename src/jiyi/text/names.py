@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from jiyi.text.segmentation import Segmenter
@@ -40,6 +41,8 @@ class NameWords:
     things: frozenset[str]
     calendar_short: frozenset[str]
     double_surnames: frozenset[str]
+    surnames_too: frozenset[str]
+    regions: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> NameWords:
@@ -49,6 +52,7 @@ class NameWords:
             frozenset(data["pointers"]), frozenset(data["measures"]), tuple(map(tuple, data["relatives"])),
             frozenset(data["places"]), frozenset(data["things"]),
             frozenset(data["calendar_short"]), frozenset(data["double_surnames"]),
+            frozenset(data["surnames_too"]), {line[0]: tuple(line[1:]) for line in data["regions"]},
         )  # fmt: skip
 
 
@@ -103,18 +107,35 @@ def han_names(text: str, words: NameWords, segmenter: Segmenter) -> Iterator[Nam
         cut = segmenter.cut(run)
         yield from _titled(run, words)
         for i, word in enumerate(cut):
-            if word in words.places:
-                yield Name(word, (word,))
+            if word in words.places or word in words.regions:
+                yield Name(word, (word, *words.regions.get(word, ())))
             yield from _behind(cut, i, word, words, segmenter.is_stop)
+            yield from _full(cut, i, word, words, segmenter.is_stop)
 
 
 def _titled(run: str, words: NameWords) -> Iterator[Name]:
     """裴医生: known where the surname stands in any text, in whatever form (姓裴, 裴主任)."""
     for title in words.titles:
         for match in re.finditer(title, run):
-            before = run[match.start() - 1 : match.start()]
-            if before in words.surnames and len(title) > 1:
+            double, single = (run[max(0, match.start() - n) : match.start()] for n in (2, 1))
+            before = double if double in words.double_surnames else single
+            if (before in words.surnames or before is double) and len(title) > 1:
                 yield Name(before + title, (before,))
+
+
+def _full(cut: Sequence[str], i: int, word: str, words: NameWords, is_stop: Callable[[str], bool]) -> Iterator[Name]:
+    """韩梦瑶, 苏晴: a surname before characters that make no word; before a single one only where the surname is no word itself.
+    曾姐: known where the surname stands, as 裴医生 is."""
+    if word not in words.surnames:
+        return
+    given = list(takewhile(lambda c: len(c) == 1 and "\u4e00" <= c <= "\u9fff" and not is_stop(c), cut[i + 1 : i + 3]))
+    if not given or given[0] in (word, "家"):
+        return
+    if given[0] in words.titles:
+        yield Name(word + given[0], (word,))
+    elif len(given) == 2 or word not in words.surnames_too:
+        # What stands behind a name of two characters may be a verb: 孟凡吃 is known by 孟凡.
+        yield Name(word + "".join(given), tuple(dict.fromkeys((word + "".join(given), word + given[0]))))
 
 
 def _behind(cut: Sequence[str], i: int, word: str, words: NameWords, is_stop: Callable[[str], bool]) -> Iterator[Name]:

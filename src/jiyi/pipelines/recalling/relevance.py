@@ -2,7 +2,7 @@
 
 question ─┬─ words, weighed by how telling they are here ─▶ what the candidates cover of them
           ├─ names ─▶ were they ever mentioned?
-          └─ vectors, where there are any ─▶ how far the nearest stands out
+          └─ vectors, where there are any ─▶ how far the nearest stands out, and which side the question leans to
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jiyi.domain.scope import Scope
 from jiyi.pipelines.recalling.items import Item
 from jiyi.pipelines.recalling.passages import TAIL
 from jiyi.pipelines.recalling.question import Question
+from jiyi.pipelines.vectors import Embedding
 from jiyi.ports import Kind, Memories, Messages, Unit
 from jiyi.text.names import Name, NameWords, names_in
 from jiyi.text.segmentation import Segmenter
@@ -65,6 +66,7 @@ class Relevance:
     words: RelevanceWords
     segmenter: Segmenter
     policy: RelevancePolicy
+    embedding: Embedding | None = None
 
     def __call__(
         self, unit: Unit, scope: Scope, question: Question, found: Sequence[Item], nearness: float | None
@@ -84,6 +86,7 @@ class Relevance:
         return Signals(
             coverage=self._coverage(unit, scope, question, found),
             nearness=nearness,
+            leaning=self._leaning(unit, scope, question, nearness),
             unknown=tuple(name.text for name in unknown),
             own=own,
             worldly=not own and self.words.worldly.search(self.segmenter.fold(question.core)) is not None,
@@ -95,6 +98,11 @@ class Relevance:
     def _own(self, question: Question) -> bool:
         left = self.words.service.sub(" ", self.segmenter.fold(question.core))
         return any(t.text in self.words.own for t in self.segmenter.query_terms(left) if t.stop)
+
+    def _leaning(self, unit: Unit, scope: Scope, question: Question, nearness: float | None) -> float:
+        if nearness is None or self.embedding is None:
+            return 0.0
+        return self.embedding.leaning(unit, scope, question.core) or 0.0
 
     # -------------------------------------------------------------- words
 
