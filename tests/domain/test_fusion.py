@@ -99,6 +99,13 @@ def test_a_named_speaker_and_a_named_time_count_more() -> None:
     assert told.parts(1).timely
 
 
+def test_who_is_named_answers_also_with_a_turn_that_holds_no_word_of_the_question() -> None:
+    turns = around({2: 1.0}, place(1, "ann"), place(2, "bob"), place(3, "tom"), asked=Asked({"ann"}))
+    assert turns.parts(1).total == pytest.approx((1 + POLICY.speaker) * turns.parts(3).total)
+    # Who is named lends no more than anybody else.
+    assert around({2: 1.0}, place(1, "ann"), place(2, "bob"), asked=Asked({"bob"})).parts(1).own == turns.parts(3).own
+
+
 VOICES, SESSIONS = st.sampled_from(["ann", "bob"]), st.sampled_from(["s1", "s2"])
 TALK = st.dictionaries(
     st.integers(1, 9),

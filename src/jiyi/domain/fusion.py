@@ -1,6 +1,6 @@
 """One score from several channels, and what stands around a passage of history (SPEC R1, DESIGN §5).
 
-    words · vectors · bridge ─▶ weighted sum ─▶ × speaker × time asked ─▶ + session ─▶ + turns beside
+    words · vectors · bridge ─▶ weighted sum ─▶ × time asked ─▶ + session ─▶ + turns beside ─▶ × speaker
 
 A turn alone says little: the answer stands beside the question it answers. Every part is kept under its name, so that a
 score can be taken apart again (SPEC R10).
@@ -48,8 +48,9 @@ class FusionPolicy:
     beside_question: float = 0.1
     # What a word counts for that was said last in a talk which is handed over whole.
     said_last: float = 2.0
-    # Turns of a speaker whom the question names. More would bring their greetings up.
-    speaker: float = 0.3
+    # Turns of a speaker whom the question names, for what they hold and for what stands around them alike. More would bring
+    # their greetings up.
+    speaker: float = 0.2
     # What was said in the time that the question names, or told within the days after it.
     in_time: float = 1.5
     time_slack: timedelta = timedelta(days=7)
@@ -203,15 +204,12 @@ class Surroundings:
         for _, session, voice, _, _, _ in places.values():
             if voices.setdefault(session, voice) != voice:
                 talks.add(session)
-        plain = not (asked.voices or self._times)
         for seq, score in scores.items():
             place = places.get(seq)
             if place is None or not score:
                 continue
-            if not plain:
-                spoken = 1 + policy.speaker if place.voice in asked.voices else 1.0
-                timely = 1 + policy.in_time if self._timely(place.at) else 1.0
-                score *= spoken * timely
+            if self._timely(place.at):
+                score *= 1 + policy.in_time
             own[seq] = score
             if talks and score > sessions.get(place.session, 0.0):
                 sessions[place.session] = score
@@ -221,12 +219,11 @@ class Surroundings:
         """What the parts of each candidate come to, by number. `lent`: also of turns that hold nothing of the question
         themselves, where a turn beside lends them something."""
         own, sessions, talks, scores, telling = self._own, self._sessions, self._talks, self._scores, self._telling
-        plain, asking = (1.0, 1 - self._policy.asking)
         totals = dict[int, float]()
         for seq, place in self._places.items():
             if place.session not in talks:
                 if seq in scores:
-                    totals[seq] = own[seq] * (asking if place.asks else plain)
+                    totals[seq] = own[seq] * telling(place)
                 continue
             session = self._policy.session * sessions.get(place.session, 0.0)
             borrowed, lender = self._lent(seq, session)
@@ -238,7 +235,7 @@ class Surroundings:
         place = self._places[seq]
         session = self._session(place)
         lent, beside = self._lent(seq, session)
-        telling, spoken = self._telling(place), place.voice in self._asked.voices
+        telling, spoken = self._telling(place), self._spoken(place)
         own, session, lent = self._own[seq] * telling, session * telling, lent * telling
         return Parts(own, session, lent, beside, spoken, self._timely(place.at))
 
@@ -247,11 +244,14 @@ class Surroundings:
         return self._policy.session * self._sessions.get(place.session, 0.0) if place.session in self._talks else 0.0
 
     def _telling(self, place: Place) -> float:
-        """What a turn is likely to tell at all, whatever it is asked."""
+        """How likely a turn is to tell what is asked, by its shape and by who said it."""
         policy, share = self._policy, 1.0
         if place.session in self._talks and policy.size:
             share += policy.size * log2(min(max(place.size, SHORT), LONG) / USUAL)
-        return share * (1 - policy.asking * place.asks)
+        return share * (1 - policy.asking * place.asks) * (1 + policy.speaker * self._spoken(place))
+
+    def _spoken(self, place: Place) -> bool:
+        return place.voice in self._asked.voices
 
     def _timely(self, at: int) -> bool:
         return bool(self._times) and any(start <= at < end for start, end in self._times)
