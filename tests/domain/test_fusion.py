@@ -41,7 +41,8 @@ def test_the_turn_after_a_question_is_its_answer() -> None:
     assert turns.parts(3).total > turns.parts(1).total > turns.parts(4).total
     assert turns.parts(3).beside == 2
     assert turns.parts(3).own == 0
-    assert turns.parts(2).total > turns.parts(3).total
+    # It says what is wanted, its question only asks for it.
+    assert turns.parts(3).total > turns.parts(2).total
 
 
 def test_a_monologue_lends_nothing() -> None:

@@ -47,9 +47,9 @@ def test_the_answer_is_found_beside_its_question(me: ScopedMemory, layer: Memory
     if caught_up:
         layer.work()
     items = me.recall("Where is the bicycle?", kinds={"message"}).items
-    assert [item.text for item in items][:2] == ["Where did you leave the bicycle?", "Behind the bakery"]
-    assert "stands beside h2" in items[1].why
-    assert "matches bicycl" in items[0].why
+    assert [item.text for item in items][:2] == ["Behind the bakery", "Where did you leave the bicycle?"]
+    assert "stands beside h2" in items[0].why
+    assert "matches bicycl" in items[1].why
 
 
 def test_key_words_alone_want_what_holds_them(me: ScopedMemory, layer: MemoryLayer) -> None:

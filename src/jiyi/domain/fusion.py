@@ -50,7 +50,7 @@ class FusionPolicy:
     said_last: float = 2.0
     # Turns of a speaker whom the question names, for what they hold and for what stands around them alike. More would bring
     # their greetings up.
-    speaker: float = 0.2
+    speaker: float = 0.25
     # What was said in the time that the question names, or told within the days after it.
     in_time: float = 1.5
     time_slack: timedelta = timedelta(days=7)
@@ -65,7 +65,7 @@ class FusionPolicy:
     beside: float = 0.55
     beyond: float = 0.25
     # More for a turn that follows a question: it is the answer. Less for one that asks: it tells little.
-    answer: float = 0.4
+    answer: float = 0.6
     asking: float = 0.1
     # In a talk, more for each doubling of a turn's size, less for each halving: a word of thanks tells nothing.
     size: float = 0.06
