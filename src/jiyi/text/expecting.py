@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jiyi.text.beginning import AnyPattern
 
-LANGUAGES = ("zh", "en")
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Patterns for folded text, by where they may begin: one search for all would try each of them at every character."""
+
+    words: re.Pattern[str]
+    digits: re.Pattern[str]
+    chinese: re.Pattern[str]
+
+    def search(self, text: str) -> bool:
+        """Whether one of them matches anywhere."""
+        found = self.words.search(text) or self.digits.search(text)
+        return bool(found or (not text.isascii() and self.chinese.search(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +28,7 @@ class Expectation:
 
     name: str
     asks: re.Pattern[str]
-    holds: AnyPattern
+    holds: Signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +44,10 @@ class Expecting:
 
 def parse_expecting(data: Mapping[str, Any]) -> Expecting:
     """From `expecting.toml`."""
-    return Expecting(
-        tuple(
-            Expectation(name, re.compile("|".join(_both(table, "asks"))), AnyPattern(_both(table, "holds")))
-            for name, table in data.items()
-        )
-    )
+    return Expecting(tuple(_expectation(name, table) for name, table in data.items()))
 
 
-def _both(table: Mapping[str, Any], role: str) -> list[str]:
-    return [pattern for language in LANGUAGES for pattern in table[f"{role}_{language}"]]
+def _expectation(name: str, table: Mapping[str, Sequence[str]]) -> Expectation:
+    words, digits, chinese = ("|".join(table[f"holds_{role}"]) for role in ("en", "digits", "zh"))
+    signs = Signs(re.compile(rf"\b(?:{words})"), re.compile(rf"(?=\d)(?:{digits})"), re.compile(chinese))
+    return Expectation(name, re.compile("|".join((*table["asks_zh"], *table["asks_en"]))), signs)
