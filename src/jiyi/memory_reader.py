@@ -181,7 +181,9 @@ class MemoryReader:
                 unit, self._scope, query, now, zone=self._zone, budget=budget, session=self._stored_name(session), language=tongue,
                 count_tokens=count_tokens, turns=turns,
             )  # fmt: skip
-            trace = self._trace(unit, "context", block.recollection, now, len(block.items), KINDS, block.items)
+            trace = self._trace(
+                unit, "context", block.recollection, now, len(block.items), KINDS, block.items, block.read
+            )
             counts = self._awake(unit)
         if counts:
             self._engine.reads.note(self._scope, block.read, now)
@@ -562,11 +564,12 @@ class MemoryReader:
         limit: int,
         kinds: Collection[str],
         shown: Sequence[Item],
+        read: Sequence[int] = (),
     ) -> str:
         if not self._traced:
             return ""
         ids = {item.id for item in shown}
-        return self._engine.traces.note(unit, self._scope, verb, found, now, limit, kinds, ids)
+        return self._engine.traces.note(unit, self._scope, verb, found, now, limit, kinds, ids, read)
 
     def _awake(self, unit: Unit) -> bool:
         return not unit.standings.get(self._scope).paused  # SPEC C5

@@ -78,7 +78,9 @@ class Together:
                 shared=others,
             )  # fmt: skip
             own = {item.id for item in block.items if item.shared is None}
-            trace = engine.traces.note(unit, scope, "context", block.recollection, now, len(own), KINDS, own)
+            trace = engine.traces.note(
+                unit, scope, "context", block.recollection, now, len(own), KINDS, own, block.read
+            )
             awake = [one for one in (scope, *others) if not unit.standings.get(one).paused]
         for one in awake:
             label = shared_name(one)

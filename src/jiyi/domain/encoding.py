@@ -390,6 +390,7 @@ def trace_fields(trace: Trace) -> dict[str, Any]:
         "left_out": [(left.id, left.reason) for left in trace.left_out],
         "relaxed": trace.relaxed,
         "nothing_because": trace.nothing_because,
+        "always": list(trace.always),
     }
 
 
@@ -409,4 +410,5 @@ def trace_from_fields(fields: Fields) -> Trace:
         left_out=tuple(LeftOut(item, reason) for item, reason in fields["left_out"]),
         relaxed=fields["relaxed"],
         nothing_because=fields["nothing_because"],
+        always=tuple(fields.get("always", ())),
     )

@@ -80,6 +80,26 @@ def _within(lines: Sequence[ProfileLine], max_chars: int) -> list[ProfileLine]:
     return kept
 
 
+AHEAD = (Category.TASK, Category.EVENT)
+"""What is to be done, and what is to happen."""
+
+
+def what_is_ahead(memories: Iterable[Memory], now: datetime, max_chars: int) -> list[Memory]:
+    """Of live memories the tasks that are not over and the events whose day is still to come, the most important first and
+    then the next, within `max_chars`. What happened on no day that is known may be past."""
+    chosen = [
+        m for m in memories
+        if m.category in AHEAD and not m.over(now) and (m.valid_to is not None or m.category is Category.TASK)
+    ]  # fmt: skip
+    chosen.sort(key=lambda m: (-m.importance, m.valid_to is None, m.valid_to or m.affirmed_at, -m.seq))
+    kept, room = [], max_chars
+    for memory in chosen:
+        if len(memory.text) <= room:
+            kept.append(memory)
+            room -= len(memory.text)
+    return kept
+
+
 def joined(own: Profile, others: Iterable[Profile], max_chars: int) -> Profile:
     """The user's own profile, and as much of the shared ones as is room for behind it (SPEC S6)."""
     theirs = [profile for profile in others if profile.lines or profile.left_out]

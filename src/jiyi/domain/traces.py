@@ -32,7 +32,8 @@ class Trace:
     """One recall, redacted: what was asked, what it was looked for by, and what became of every candidate.
 
     `verb` is "recall" or "context", `kinds` are those that were asked for. `considered` stands in the order of the ranking, best first. `query` and `terms` are
-    empty where words of the talk are not kept (SPEC C5 `minimal`).
+    empty where words of the talk are not kept (SPEC C5 `minimal`). `always` are the memories that stood in a context block
+    whatever was asked: of the profile, and of what is ahead.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Trace:
     left_out: tuple[LeftOut, ...] = ()
     relaxed: str = ""
     nothing_because: str = ""
+    always: tuple[str, ...] = ()
 
     def place(self, item: str) -> int | None:
         """The rank of an item, 1 is the best; None when it was not ranked."""

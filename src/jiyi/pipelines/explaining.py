@@ -73,6 +73,10 @@ def _no_trace(given: str) -> str:
 
 
 def _account(unit: Unit, scope: Scope, trace: Trace, item: str, indexing: Indexing) -> Account:
+    if item in trace.always:
+        return Account(
+            item, Stage.SHOWN, "stands in the block whatever is asked: in the profile or among what is ahead"
+        )
     place = trace.place(item)
     if place is not None:
         return _ranked(trace, trace.considered[place - 1], place)

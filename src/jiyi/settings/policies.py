@@ -28,6 +28,8 @@ class ContextPolicy:
     passages: int = 8
     session_turns: int = 6
     passage_chars: int = 240
+    # Characters of tasks and appointments ahead that stand beside the profile whatever is asked; 0: none.
+    ahead_chars: int = 400
     # Memories that meaning alone finds are left out below this share of the best score.
     meant_share: float = 0.40
     # Passages below this share of the best one's score are left out; what an assistant said counts for less than what

@@ -246,6 +246,7 @@ class Trace(Shape):
     dropped: list[LeftOut]
     relaxed: str | None
     nothing_because: str | None
+    always: list[str]
 
     @classmethod
     def of(cls, trace: Traced, zone: tzinfo) -> Trace:
@@ -253,7 +254,7 @@ class Trace(Shape):
             id=trace.id, at=moment(trace.at, zone), verb=trace.verb, query=trace.query, terms=list(trace.terms),
             limit=trace.limit, kinds=list(trace.kinds), considered=[Considered.of(c) for c in trace.considered],
             dropped=[LeftOut(id=left.id, because=left.reason) for left in trace.left_out],
-            relaxed=trace.relaxed or None, nothing_because=trace.nothing_because or None,
+            relaxed=trace.relaxed or None, nothing_because=trace.nothing_because or None, always=list(trace.always),
         )  # fmt: skip
 
 

@@ -296,6 +296,7 @@ def traces() -> st.SearchStrategy[Trace]:
         left_out=st.lists(st.builds(LeftOut, names(), texts()), max_size=3).map(tuple),
         relaxed=st.one_of(st.just(""), texts()),
         nothing_because=st.one_of(st.just(""), texts()),
+        always=st.lists(names(), max_size=3).map(tuple),
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from jiyi.domain.forgetting import Erased
+from jiyi.domain.memory import memory_id
 from jiyi.domain.scope import Scope
 from jiyi.domain.standing import Detail
 from jiyi.domain.traces import Considered, LeftOut, Trace, TracePolicy
@@ -44,10 +45,11 @@ class TraceLog:
         limit: int,
         kinds: Collection[str],
         shown: Collection[str],
+        read: Collection[int] = (),
     ) -> str:
         """Take down what a recall did; gives the id of its trace, empty where none is kept.
 
-        `shown`: the ids of what was in the answer.
+        `shown`: the ids of what was in the answer. `read`: the memories in it, those also that no search found.
         """
         # What holds when it is asked counts, and again what holds when it is written (SPEC C5).
         if not self._policy.keep or unit.standings.get(scope).paused:
@@ -59,7 +61,7 @@ class TraceLog:
         left = [LeftOut(item, reason) for item, reason in found.dropped[:most]]
         trace = Trace(
             trace_id, now, verb, found.query, found.terms, limit, tuple(sorted(kinds)), tuple(ranked), tuple(left),
-            found.relaxed, found.nothing_because,
+            found.relaxed, found.nothing_because, tuple(one for one in map(memory_id, read) if one not in shown),
         )  # fmt: skip
         self._gathered.note([(scope, _without_words(trace) if silent else trace)])
         return trace_id

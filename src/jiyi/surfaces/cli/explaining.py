@@ -65,6 +65,7 @@ def trace_document(trace: Trace, zone: tzinfo) -> Document:
             for c in trace.considered
         ],
         "left_out": [{"id": left.id, "because": left.reason} for left in trace.left_out],
+        "always": list(trace.always),
     }
 
 
@@ -93,6 +94,8 @@ def _lines(explanation: Explanation, zone: tzinfo) -> Iterator[Line]:
         yield f"   relaxed: {trace.relaxed}"
     if trace.nothing_because:
         yield f"   nothing found: {trace.nothing_because}"
+    if trace.always:
+        yield f"   there whatever is asked: {', '.join(trace.always)}"
     for place, one in enumerate(trace.considered, 1):
         yield from _candidate(one, place)
     for left in trace.left_out:
