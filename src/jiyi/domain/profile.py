@@ -84,16 +84,19 @@ AHEAD = (Category.TASK, Category.EVENT)
 """What is to be done, and what is to happen."""
 
 
-def what_is_ahead(memories: Iterable[Memory], now: datetime, max_chars: int) -> list[Memory]:
-    """Of live memories the tasks that are not over and the events whose day is still to come, the most important first and
-    then the next, within `max_chars`. What happened on no day that is known may be past."""
-    chosen = [
-        m for m in memories
-        if m.category in AHEAD and not m.over(now) and (m.valid_to is not None or m.category is Category.TASK)
-    ]  # fmt: skip
-    chosen.sort(key=lambda m: (-m.importance, m.valid_to is None, m.valid_to or m.affirmed_at, -m.seq))
+def lies_ahead(memory: Memory, now: datetime) -> bool:
+    """Whether it is a task that is not over, or an event whose day is still to come: what happened on no day that is known
+    may be past."""
+    if memory.valid_to is None:
+        return memory.category is Category.TASK
+    return memory.category in AHEAD and memory.valid_to > now
+
+
+def within_room(memories: Iterable[Memory], max_chars: int) -> list[Memory]:
+    """Of what is ahead as much as `max_chars` have room for, the most important first and then the next."""
+    soonest = sorted(memories, key=lambda m: (-m.importance, m.valid_to is None, m.valid_to or m.affirmed_at, -m.seq))
     kept, room = [], max_chars
-    for memory in chosen:
+    for memory in soonest:
         if len(memory.text) <= room:
             kept.append(memory)
             room -= len(memory.text)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
+from sys import maxsize
 from typing import NoReturn
 
 from jiyi.domain.bitemporal import AsOf, known, status_at, was_true
@@ -20,6 +21,7 @@ from jiyi.domain.fusion import Place
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change
+from jiyi.domain.profile import AHEAD, lies_ahead
 from jiyi.domain.ranking import inverse_frequency
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import WHOLE, SessionSummary
@@ -268,6 +270,10 @@ class MemoriesThen(Memories):
     def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
         found = self.listing(scope, categories=categories, tiers=[Tier.FACT]) if categories else []
         return sorted(found, key=lambda m: (m.importance, m.affirmed_at, m.seq), reverse=True)[: max(limit, 0)]
+
+    def ahead(self, scope: Scope, now: datetime, limit: int) -> list[Memory]:
+        found = self.foremost(scope, AHEAD, maxsize)
+        return [m for m in found if lies_ahead(m, now)][: max(limit, 0)]
 
     def unsettled(self, scope: Scope) -> list[Memory]:
         return [m for m in self._of(scope).values() if m.unsettled]

@@ -18,7 +18,7 @@ from jiyi.domain.confidence import ConfidencePolicy, confidence
 from jiyi.domain.fusion import ASKS_WITHIN
 from jiyi.domain.language import language_of
 from jiyi.domain.memory import Category, Language, Memory, Message, Role, Source, Status, Tier
-from jiyi.domain.profile import AHEAD, ProfilePolicy, render_profile, what_is_ahead
+from jiyi.domain.profile import ProfilePolicy, render_profile, within_room
 from jiyi.domain.relations import Vocabulary
 from jiyi.domain.scope import Scope, handle_in, shared_name
 from jiyi.domain.summary import PointKind, render_points
@@ -35,6 +35,8 @@ from jiyi.settings import ContextPolicy, WorkingPolicy
 
 FOUND = 48
 """Candidates that a block is chosen from."""
+CANDIDATES_AHEAD = 40
+"""Tasks and appointments that those with room are chosen from."""
 MIN_BUDGET = 60
 """Room for the fence and the line that nothing is remembered, in every language."""
 UNSURE = 0.5
@@ -303,7 +305,7 @@ class Context:
         """What the user has before them, as far as they said so themselves and nothing speaks against it."""
         if self.policy.ahead_chars <= 0:
             return []
-        found = unit.memories.foremost(scope, AHEAD, self.profile.candidates)
+        found = unit.memories.ahead(scope, now, CANDIDATES_AHEAD)
         sure = [
             m
             for m in found
@@ -312,7 +314,7 @@ class Context:
             and not m.doubted
             and confidence(m, now, self.confidence) >= UNSURE
         ]
-        return what_is_ahead(sure, now, self.policy.ahead_chars)
+        return within_room(sure, self.policy.ahead_chars)
 
     def _conflicts(self, unit: Unit, scope: Scope, shown: Sequence[Memory], claims: Sequence[Memory]) -> dict[int, str]:
         """For shown memories: what contradicts them and is not settled, among them the claims of this session."""

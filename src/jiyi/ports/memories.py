@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from jiyi.domain.heat import Heat
@@ -40,6 +41,9 @@ class Memories(Protocol):
 
     def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
         """Live memories of the fact tier and of these categories: the most important first, then the last affirmed, then by higher seq."""
+
+    def ahead(self, scope: Scope, now: datetime, limit: int) -> list[Memory]:
+        """What lies ahead (`domain.profile.lies_ahead`) of the live memories of the fact tier, in the order of `foremost`."""
 
     def unsettled(self, scope: Scope) -> list[Memory]:
         """What is not settled: held memories, and live ones that were only inferred or once verified; by seq."""

@@ -15,12 +15,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
+from sys import maxsize
 from typing import Any, TypeVar
 
 from jiyi.domain.fusion import Place, place_of
 from jiyi.domain.heat import Heat
 from jiyi.domain.memory import IncomingMessage, Memory, Message, Status, Tier
 from jiyi.domain.plans import Change
+from jiyi.domain.profile import AHEAD, lies_ahead
 from jiyi.domain.scope import Scope
 from jiyi.domain.summary import SessionSummary
 from jiyi.domain.tiers import Aging, aging
@@ -229,6 +231,10 @@ class _Memories:
         found = self.listing(scope, categories=categories, tiers=[Tier.FACT]) if categories else []
         found.sort(key=lambda m: (m.importance, m.affirmed_at, m.seq), reverse=True)
         return found[: max(limit, 0)]
+
+    def ahead(self, scope: Scope, now: datetime, limit: int) -> list[Memory]:
+        found = self.foremost(scope, AHEAD, maxsize)
+        return [m for m in found if lies_ahead(m, now)][: max(limit, 0)]
 
     def unsettled(self, scope: Scope) -> list[Memory]:
         return [m for m in self._all(scope) if m.unsettled]

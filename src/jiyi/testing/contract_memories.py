@@ -263,6 +263,22 @@ class MemoriesContract(Contract):
             assert seqs(foremost(ME, [Category.RULE], 9)) == [5]
             assert foremost(ME, [], 9) == foremost(ME, categories, 0) == []
 
+    def test_ahead_are_tasks_not_over_and_events_still_to_come(self, store: Store) -> None:
+        task, event = Category.TASK, Category.EVENT
+        learn = [
+            memory(1, category=task), memory(2, category=task, valid_to=later(1)), memory(3, category=task, valid_to=later(9)),
+            memory(4, category=event), memory(5, category=event, valid_to=later(1)),
+            memory(6, category=event, valid_to=later(9), importance=5), memory(7, valid_to=later(9)),
+            memory(8, category=event, valid_to=later(9), tier=Tier.ARCHIVE), memory(9, category=event, **over()),
+        ]  # fmt: skip
+        put_memories(store, ME, *learn)
+        with store.read() as unit:
+            ahead = unit.memories.ahead
+            assert seqs(ahead(ME, later(1), 9)) == [6, 3, 1]
+            assert seqs(ahead(ME, later(0), 9)) == [6, 5, 3, 2, 1]
+            assert seqs(ahead(ME, later(1), 1)) == [6]
+            assert ahead(ME, later(1), 0) == []
+
     def test_only_facts_are_always_on_and_found_by_key(self, store: Store) -> None:
         put_memories(store, ME, *(memory(n, triple=TEA, tier=tier) for n, tier in enumerate(Tier, 1)))
         with store.read() as unit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from jiyi.domain.encoding import micros, optional_micros
@@ -115,6 +116,14 @@ class PostgresMemories(Memories):
             " ORDER BY importance DESC, affirmed_at DESC, seq DESC LIMIT %s"
         )
         return self._read(scope, condition, (list(map(str, categories)), at_most(limit))) if categories else []
+
+    def ahead(self, scope: Scope, now: datetime, limit: int) -> list[Memory]:
+        condition = (
+            "status = 'live' AND tier = 'fact' AND category IN ('task', 'event')"
+            " AND (valid_to > %s OR (valid_to IS NULL AND category = 'task'))"
+            " ORDER BY importance DESC, affirmed_at DESC, seq DESC LIMIT %s"
+        )
+        return self._read(scope, condition, (micros(now), at_most(limit)))
 
     def unsettled(self, scope: Scope) -> list[Memory]:
         condition = "(status = 'held' OR (status = 'live' AND (source IN ('inferred', 'verified') OR doubted)))"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from jiyi.domain.encoding import (
@@ -132,17 +133,26 @@ class SqliteMemories(Memories):
         return self._read(sql, (*arguments, -1 if limit is None else at_most(limit)))
 
     def foremost(self, scope: Scope, categories: Collection[str], limit: int) -> list[Memory]:
+        if not categories:
+            return []
+        return self._foremost(scope, f"category IN ({marks(len(categories))})", tuple(map(str, categories)), limit)
+
+    def ahead(self, scope: Scope, now: datetime, limit: int) -> list[Memory]:
+        condition = "category IN ('task', 'event') AND (valid_to > ? OR (valid_to IS NULL AND category = 'task'))"
+        return self._foremost(scope, condition, (micros(now),), limit)
+
+    def _foremost(self, scope: Scope, condition: str, arguments: tuple[int | str, ...], limit: int) -> list[Memory]:
         owner = self._access.owner(scope)
-        if owner is None or not categories:
+        if owner is None:
             return []
         # Numbers first, so that only the few rows that are given are read whole.
         sql = f"""
             SELECT {COLUMNS} FROM memory WHERE key IN (
                 SELECT key FROM memory WHERE key BETWEEN ? AND ? AND status = 'live' AND tier = 'fact'
-                AND category IN ({marks(len(categories))})
+                AND {condition}
                 ORDER BY importance DESC, affirmed_at DESC, key DESC LIMIT ?)
             ORDER BY importance DESC, affirmed_at DESC, key DESC"""
-        return self._read(sql, (first_key(owner), last_key(owner), *map(str, categories), max(limit, 0)))
+        return self._read(sql, (first_key(owner), last_key(owner), *arguments, max(limit, 0)))
 
     def unsettled(self, scope: Scope) -> list[Memory]:
         owner = self._access.owner(scope)
