@@ -106,6 +106,15 @@ def test_a_name_in_the_other_script_was_mentioned(layer: MemoryLayer, clock: Clo
     assert not shown(me, "Do I live in Suzhou?")
 
 
+@pytest.mark.parametrize("said", ["张老师喜欢喝普洱茶。", "小张喜欢喝普洱茶。", "张慧敏喜欢喝普洱茶。"])
+def test_a_full_name_was_mentioned_in_another_form(layer: MemoryLayer, said: str) -> None:
+    me = layer.scope("ming")
+    me.observe([{"role": "user", "text": text} for text in (said, "我把窗帘换成亚麻的了。")], session="s1")
+    layer.work()
+    assert any("普洱茶" in text for text in shown(me, "张慧敏喜欢喝什么？"))
+    assert not shown(me, "赵慧敏喜欢喝什么？")
+
+
 TOLD = (
     "We always deploy from the branch called heron-stable.",
     "我们组的周报放在共享盘的白鹭目录里。",

@@ -134,8 +134,9 @@ def _full(cut: Sequence[str], i: int, word: str, words: NameWords, is_stop: Call
     if given[0] in words.titles:
         yield Name(word + given[0], (word,))
     elif len(given) == 2 or word not in words.surnames_too:
-        # What stands behind a name of two characters may be a verb: 孟凡吃 is known by 孟凡.
-        yield Name(word + "".join(given), tuple(dict.fromkeys((word + "".join(given), word + given[0]))))
+        # What stands behind a name of two characters may be a verb: 孟凡吃 is known by 孟凡. Whoever told of 孟老师 or 小孟 may mean them.
+        called = (*(name + word for name in ("老", "小")), *(word + title[0] for title in words.titles))
+        yield Name(word + "".join(given), tuple(dict.fromkeys((word + "".join(given), word + given[0], *called))))
 
 
 def _behind(cut: Sequence[str], i: int, word: str, words: NameWords, is_stop: Callable[[str], bool]) -> Iterator[Name]:

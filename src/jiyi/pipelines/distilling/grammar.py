@@ -202,6 +202,7 @@ _ANYWHERE = (
     "instruction_alone",
     "todo",
     "refused",
+    "not_meant",
     "cut",
     "reject",
     "never",

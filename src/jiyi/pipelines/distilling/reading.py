@@ -281,6 +281,8 @@ class _Scan:
                 continue
             if self.search("refused", start, end) or self.search("sentence", start, end):
                 return []
+            if clause is not parts[-1] and self._full("not_meant", parts[-1]):
+                return []  # …, my boss says. …，我还没想好
             by_order = self.fitter.constructions.told_by_order
             if named := [f for f in self.clauses([clause]) if f.relation and f.relation.name in by_order]:
                 return named  # 以后叫我小林

@@ -180,7 +180,7 @@ class Relevance:
     def _known(
         self, unit: Unit, scope: Scope, name: Name, question: Question, meant: Mapping[str, list[str]], heard: set[str]
     ) -> bool:
-        common = self.words.common
+        common, terms = self.words.common, list[str]()
         for mark in [m for m in name.marks if self.segmenter.fold(m) not in common] or name.marks:
             if any(self.segmenter.fold(mark) in text for text in heard):
                 return True
@@ -189,12 +189,10 @@ class Relevance:
                     return True
                 continue
             # Two characters that are no word are indexed as a pair.
-            terms = [t.text for t in self.segmenter.query_terms(mark)][:1] if mark[0] < "\u2e80" else [mark]
+            own = [t.text for t in self.segmenter.query_terms(mark)][:1] if mark[0] < "\u2e80" else [mark]
             # What stands there under another name or spelling is known by that.
-            others = [] if name.exact else [other for term in terms for other in meant.get(term, ())]
-            if any(self._holds(unit, scope, kind, [*terms, *others], question) for kind in KINDS):
-                return True
-        return False
+            terms += own if name.exact else [*own, *(other for term in own for other in meant.get(term, ()))]
+        return bool(terms) and any(self._holds(unit, scope, kind, terms, question) for kind in KINDS)
 
     def _holds(self, unit: Unit, scope: Scope, kind: Kind, terms: Sequence[str], question: Question) -> bool:
         _, held = unit.text.frequencies(scope, kind, terms)
