@@ -14,13 +14,13 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from hashlib import blake2b, sha256
 from importlib import resources
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from jiyi.domain.confidence import ConfidencePolicy
+from jiyi.domain.encoding import instant, optional_instant
 from jiyi.domain.entities import EntityType, Name
 from jiyi.domain.graph import Edge, Link, Telling
 from jiyi.domain.memory import Source
@@ -64,7 +64,6 @@ ALL_LABELS = sorted({*LABELS.values(), SELF})
 CLAIM = "~"
 """Begins the version of an owner that is being told."""
 DAY = 86_400
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,13 +381,9 @@ def _edge_of(of: Sequence[Any]) -> Edge:
     """The edge that `_EDGE` tells."""
     memory, subject, relation, thing, literal, source, confidence, affirmed, since, until, mentions = of
     return Edge(
-        memory, subject, relation, thing, literal, Source(source), confidence, _instant(affirmed), _instant(since),
-        None if until is None else _instant(until), mentions,
+        memory, subject, relation, thing, literal, Source(source), confidence, instant(affirmed), instant(since),
+        optional_instant(until), mentions,
     )  # fmt: skip
-
-
-def _instant(microseconds: int) -> datetime:
-    return EPOCH + timedelta(microseconds=microseconds)
 
 
 def _rows(tx: ManagedTransaction, statement: str, given: Mapping[str, Any]) -> list[list[Any]]:
